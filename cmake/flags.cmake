@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+# The compiler flags of every target, as an interface library.
+add_library(tilewright_flags INTERFACE)
+target_compile_options(tilewright_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast -Wundef
+  -Wnon-virtual-dtor -Wimplicit-fallthrough -ffp-contract=off
+  $<$<BOOL:${TILEWRIGHT_WERROR}>:-Werror>)
+if(TILEWRIGHT_SANITIZE)
+  add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+endif()

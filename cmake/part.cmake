@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+# Builds one part of the tree: a static library from src/NAME and its tests from test/NAME.
+
+# tilewright_part(NAME DEPENDS part... [LIBRARIES target...])
+function(tilewright_part name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LIBRARIES" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/vector/") # compiled once per instruction set, see vector.cmake
+  list(TRANSFORM ARG_DEPENDS PREPEND tilewright_)
+  add_library(tilewright_${name} STATIC ${sources})
+  target_include_directories(tilewright_${name}
+    PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(tilewright_${name} PUBLIC ${ARG_DEPENDS} PRIVATE ${ARG_LIBRARIES} tilewright_flags)
+
+  file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/${name}/*_test.cpp)
+  if(TILEWRIGHT_TESTS AND tests)
+    tilewright_test(${name}_test SOURCES ${tests} PARTS ${name})
+  endif()
+endfunction()
+
+# tilewright_test(NAME SOURCES file... PARTS part...): one GoogleTest program, each test case known to CTest.
+function(tilewright_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;PARTS" ${ARGN})
+  list(TRANSFORM ARG_PARTS PREPEND tilewright_)
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/test ${PROJECT_SOURCE_DIR})
+  target_compile_definitions(${name} PRIVATE TILEWRIGHT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE ${ARG_PARTS} GTest::gtest_main tilewright_flags)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+endfunction()
