@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels made once: in memory by front key, on disk by front key and by PTX.
+#pragma once
+
+#include "tilewright/kernel.h"
+
+#include <concepts>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace tilewright {
+
+namespace ptx {
+enum class LineInfo : std::uint8_t;
+}  // namespace ptx
+
+/// What a trace yields.
+struct KernelSource {
+  std::string ptx;
+  std::string entry;
+  std::string metadata;  ///< kept with the machine code, see Kernel::metadata()
+};
+
+/// A reference to a callable `KernelSource(ptx::LineInfo)`; valid while the callable lives. It gets
+/// LineInfo::on on emulated devices, whose findings name source lines.
+class TraceRef {
+ public:
+  template <typename F>
+  requires(!std::same_as<std::remove_cvref_t<F>, TraceRef>)
+      TraceRef(F&& function)  // NOLINT(google-explicit-constructor): a call-site adapter
+      : object_(const_cast<void*>(static_cast<const void*>(&function))),
+        call_([](void* object, ptx::LineInfo info) -> KernelSource {
+          return (*static_cast<std::remove_reference_t<F>*>(object))(info);
+        }) {}
+  KernelSource operator()(ptx::LineInfo info) const { return call_(object_, info); }
+
+ private:
+  void* object_;
+  KernelSource (*call_)(void*, ptx::LineInfo);
+};
+
+struct CacheOptions {
+  std::string directory;  ///< empty: default_cache_directory()
+  bool disk = true;
+  std::int64_t max_bytes = std::int64_t{1} << 30;  ///< least recently used entries go first
+  bool verify_hits = false;  ///< re-trace every hit and compare the PTX: on in all tests
+};
+/// $TILEWRIGHT_CACHE_DIR, else $XDG_CACHE_HOME/tilewright, else ~/.cache/tilewright; empty: none.
+std::string default_cache_directory();
+
+/// How often what happened, since the cache was made.
+struct CacheCounters {
+  std::int64_t memory_hits = 0;
+  std::int64_t front_hits = 0;  ///< on disk by front key: no trace
+  std::int64_t ptx_hits = 0;    ///< on disk by PTX: traced, not assembled
+  std::int64_t assembled = 0;
+  std::int64_t waited = 0;    ///< for another process that assembled the same key
+  std::int64_t rejected = 0;  ///< damaged or foreign entries
+  std::int64_t verified = 0;  ///< hits that were re-traced
+};
+
+/// An entry on disk.
+struct CacheEntry {
+  std::string file;  ///< name in the directory
+  std::int64_t size_bytes = 0;
+  std::int64_t modified_s = 0;  ///< Unix time of the last use
+  std::string target, assembler, entry;
+  std::string problem;  ///< why it would be refused; empty: it is sound
+};
+
+/// Thread-safe; several threads and processes that want one key assemble it once.
+class KernelCache {
+ public:
+  explicit KernelCache(CacheOptions options = {});
+  ~KernelCache();
+  KernelCache(const KernelCache&) = delete;
+  KernelCache& operator=(const KernelCache&) = delete;
+  /// The one that library calls use. TILEWRIGHT_VERIFY_CACHE=1 turns verify_hits on,
+  /// TILEWRIGHT_CACHE=off the disk off.
+  static KernelCache& global();
+
+  /// The kernel of `front_key`: from this device's memory, from disk, or traced and assembled.
+  /// The key must name everything that `trace` depends on, the target apart: the cache adds it.
+  Kernel get(const Device& device, std::string_view front_key, TraceRef trace,
+             const AssembleOptions& options = {}, SourceLoc at = SourceLoc::here());
+
+  CacheCounters counters() const;
+  /// What went wrong without stopping anything (no permission, disk full, refused entries), oldest
+  /// first, each text once.
+  std::vector<std::string> warnings() const;
+  const CacheOptions& options() const;
+
+  std::vector<CacheEntry> list() const;    ///< by file name; reads headers
+  std::vector<CacheEntry> verify() const;  ///< as list(), after checking every byte
+  std::int64_t clear();                    ///< removes every entry; how many there were
+
+ private:
+  struct State;
+  State* state_;
+};
+
+}  // namespace tilewright
