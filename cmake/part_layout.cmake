@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
+# Shapes, strides and the algebra over them.
 tilewright_part(layout DEPENDS base)

@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
+# The PTX module: instruction table, printer, parser, capability check, lane semantics.
 tilewright_part(ptx DEPENDS base)

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# Builds each bench/NAME.cpp as the program NAME_bench, and all kernels/*/bench.cpp as operators_bench.
+if(NOT TILEWRIGHT_BENCH)
+  return()
+endif()
+find_package(benchmark QUIET)
+if(NOT benchmark_FOUND)
+  message(STATUS "Google Benchmark not found: the benchmarks are not built")
+  return()
+endif()
+
+# tilewright_bench(NAME SOURCES file...)
+function(tilewright_bench name)
+  tilewright_program(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE benchmark::benchmark_main benchmark::benchmark)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
+endfunction()
+
+file(GLOB benches CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*.cpp)
+foreach(bench ${benches})
+  cmake_path(GET bench STEM stem)
+  tilewright_bench(${stem}_bench SOURCES ${bench})
+endforeach()
+
+file(GLOB operators CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/*/bench.cpp)
+if(operators)
+  tilewright_bench(operators_bench SOURCES ${operators})
+endif()

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+# Tests of the tree itself: headers alone, code that must not compile, includes, file rules, tables.
+set(checks ${PROJECT_SOURCE_DIR}/test/structure)
+
+# Every public header compiles alone and stays within its budget of preprocessed lines.
+file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/tilewright/*.h)
+foreach(header ${headers})
+  cmake_path(GET header STEM stem)
+  add_test(NAME header.${stem} COMMAND ${CMAKE_COMMAND}
+    -D CXX=${CMAKE_CXX_COMPILER} -D CXX_ID=${CMAKE_CXX_COMPILER_ID}-${CMAKE_CXX_COMPILER_VERSION}
+    -D INCLUDE=${PROJECT_SOURCE_DIR}/include -D HEADER=${header} -P ${checks}/header.cmake)
+  set_tests_properties(header.${stem} PROPERTIES TIMEOUT 120 LABELS structure)
+endforeach()
+
+# Every test/compile_fail file builds as it is and fails, with its text, under -DTW_MISTAKE.
+file(GLOB mistakes CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/compile_fail/*.cpp)
+foreach(mistake ${mistakes})
+  cmake_path(GET mistake STEM stem)
+  add_test(NAME compile_fail.${stem} COMMAND ${CMAKE_COMMAND}
+    -D CXX=${CMAKE_CXX_COMPILER} -D INCLUDE=${PROJECT_SOURCE_DIR}/include -D SOURCE=${mistake}
+    -P ${checks}/compile_fail.cmake)
+  set_tests_properties(compile_fail.${stem} PROPERTIES TIMEOUT 120 LABELS structure)
+endforeach()
+
+file(GLOB tests CONFIGURE_DEPENDS ${checks}/*.cpp)
+tilewright_test(structure_test SOURCES ${tests})
+
+# The tables in README and docs are those that scripts/tables.py makes of bench/results.
+find_package(Python3 COMPONENTS Interpreter QUIET)
+if(Python3_FOUND)
+  add_test(NAME tables.are_up_to_date
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/tables.py --check)
+  set_tests_properties(tables.are_up_to_date PROPERTIES LABELS structure)
+else()
+  add_test(NAME tables.are_up_to_date COMMAND ${CMAKE_COMMAND} -E echo "skipped: no python3")
+  set_tests_properties(tables.are_up_to_date PROPERTIES
+    SKIP_REGULAR_EXPRESSION "skipped" LABELS structure)
+endif()

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+# Builds each test/fuzz/NAME_fuzz.cpp; as a test it replays test/fuzz/corpus/NAME, with TILEWRIGHT_FUZZ it searches.
+file(GLOB fuzzers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/fuzz/*_fuzz.cpp)
+foreach(fuzzer ${fuzzers})
+  cmake_path(GET fuzzer STEM stem)
+  string(REGEX REPLACE "_fuzz$" "" name ${stem})
+  tilewright_program(${stem} SOURCES ${fuzzer})
+  if(TILEWRIGHT_FUZZ)
+    target_compile_options(${stem} PRIVATE -fsanitize=fuzzer)
+    target_link_options(${stem} PRIVATE -fsanitize=fuzzer)
+  else()
+    target_sources(${stem} PRIVATE ${PROJECT_SOURCE_DIR}/test/fuzz/replay.cpp)
+    add_test(NAME fuzz.${name} COMMAND ${stem} ${PROJECT_SOURCE_DIR}/test/fuzz/corpus/${name})
+    set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT 120 LABELS fuzz)
+  endif()
+endforeach()

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# Builds the operators: a library of all folders kernels/NAME, their registry and their tests.
+file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/*/*.cpp)
+set(tests ${sources})
+list(FILTER tests INCLUDE REGEX "/test\\.cpp$")
+list(FILTER sources EXCLUDE REGEX "/(test|bench)\\.cpp$")
+if(NOT sources)
+  return()
+endif()
+
+set(folders ${sources})
+list(TRANSFORM folders REPLACE "/[^/]*$" "")
+list(REMOVE_DUPLICATES folders)
+list(SORT folders)
+set(REGISTRY_DECLARATIONS "")
+set(entries "")
+foreach(folder ${folders})
+  cmake_path(GET folder FILENAME name)
+  string(APPEND REGISTRY_DECLARATIONS "const Operator& ${name}_operator();\n")
+  list(APPEND entries "&${name}_operator()")
+endforeach()
+list(JOIN entries ", " REGISTRY_ENTRIES)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/registry.cpp.in ${PROJECT_BINARY_DIR}/registry.cpp @ONLY)
+
+add_library(tilewright_kernels STATIC ${sources} ${PROJECT_BINARY_DIR}/registry.cpp)
+target_include_directories(tilewright_kernels
+  PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})
+target_link_libraries(tilewright_kernels
+  PUBLIC tilewright_lang tilewright_runtime PRIVATE tilewright_flags)
+set_property(GLOBAL APPEND PROPERTY TILEWRIGHT_PARTS tilewright_kernels)
+
+if(TILEWRIGHT_TESTS AND tests)
+  tilewright_test(kernels_test SOURCES ${tests} PARTS kernels io)
+endif()

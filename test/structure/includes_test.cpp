@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// A part includes only the parts it may need; a public header belongs to the part that implements
+// it.
+#include "structure/tree.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace tilewright::test {
+namespace {
+
+using Parts = std::map<std::string, std::set<std::string>>;
+
+/// What each part may include besides itself: the table of docs/architecture.md, closed.
+const Parts& allowed_parts() {
+  static const Parts parts = {
+      {"base", {}},
+      {"layout", {"base"}},
+      {"ptx", {"base"}},
+      {"lang", {"base", "layout", "ptx"}},
+      {"emu", {"base", "ptx"}},
+      {"runtime", {"base", "layout", "ptx", "lang", "emu"}},
+      {"io", {"base", "layout", "ptx", "lang", "emu", "runtime"}},
+      {"kernels", {"base", "layout", "ptx", "lang", "emu", "runtime"}},
+      {"cli", {"base", "layout", "ptx", "lang", "emu", "runtime", "io", "kernels"}},
+  };
+  return parts;
+}
+
+/// Public headers without a .cpp of their name.
+const std::map<std::string, std::string>& header_only() {
+  static const std::map<std::string, std::string> headers = {
+      {"array", "lang"},       {"form", "ptx"},          {"module", "ptx"},
+      {"operator", "runtime"}, {"operators", "kernels"}, {"target", "ptx"},
+      {"tilewright", "cli"},   {"type", "ptx"},          {"view", "lang"},
+  };
+  return headers;
+}
+
+/// The header named by a line `#include "..."`.
+std::optional<std::string> included(const std::string& line) {
+  std::size_t hash = line.find_first_not_of(" \t");
+  if (hash == std::string::npos || line.compare(hash, 8, "#include") != 0) return {};
+  std::size_t open = line.find('"');
+  std::size_t close = line.rfind('"');
+  if (open == std::string::npos || close <= open) return {};
+  return line.substr(open + 1, close - open - 1);
+}
+
+/// The second folder of a path: "src/ptx/printer.cpp" gives "ptx".
+std::string second_folder(const std::filesystem::path& path) {
+  return std::next(path.begin())->string();
+}
+
+/// Public header name to part, from the stems of src/PART/**.cpp and from header_only().
+std::map<std::string, std::string> parts_of_headers() {
+  std::map<std::string, std::string> parts;
+  for (const SourceFile& file : read_tree("src", {".cpp"})) {
+    std::filesystem::path path = file.path;
+    // A .cpp implements the public header of its name only if it includes it as its own.
+    std::string own = "tilewright/" + path.stem().string() + ".h";
+    if (std::ranges::any_of(file.lines, [&](const auto& line) { return included(line) == own; })) {
+      parts.try_emplace(path.stem(), second_folder(path));
+    }
+  }
+  parts.insert(header_only().begin(), header_only().end());
+  return parts;
+}
+
+/// The part of an include path as written in a source, or "" if it is none of the project's.
+std::string part_of_include(const std::string& name,
+                            const std::map<std::string, std::string>& headers) {
+  std::filesystem::path path = name;
+  if (name.starts_with("tilewright/")) {
+    auto found = headers.find(path.stem());
+    return found == headers.end() ? "" : found->second;
+  }
+  std::string first = path.begin()->string();
+  return allowed_parts().contains(first) && std::next(path.begin()) != path.end() ? first : "";
+}
+
+std::string part_of_file(const SourceFile& file,
+                         const std::map<std::string, std::string>& headers) {
+  if (file.path.starts_with("include/")) {
+    return part_of_include(file.path.substr(std::string("include/").size()), headers);
+  }
+  return file.path.starts_with("kernels/") ? "kernels" : second_folder(file.path);
+}
+
+TEST(Includes, EveryPublicHeaderBelongsToAPart) {
+  auto headers = parts_of_headers();
+  for (const SourceFile& file : read_tree("include", {".h"})) {
+    std::string stem = std::filesystem::path(file.path).stem();
+    EXPECT_TRUE(headers.contains(stem))
+        << file.path << ": no src/PART/**/" << stem
+        << ".cpp includes it; name its part in header_only() of test/structure/includes_test.cpp";
+  }
+}
+
+TEST(Includes, EachPartIncludesOnlyPartsThatItMayNeed) {
+  auto headers = parts_of_headers();
+  std::vector<SourceFile> files;
+  for (const char* folder : {"include", "src", "kernels"}) {
+    for (SourceFile& file : read_tree(folder, {".h", ".cpp"})) {
+      bool tool = file.path.starts_with("kernels/") &&
+                  (file.path.ends_with("/test.cpp") || file.path.ends_with("/bench.cpp"));
+      if (!tool) files.push_back(std::move(file));
+    }
+  }
+  for (const SourceFile& file : files) {
+    std::string part = part_of_file(file, headers);
+    if (!allowed_parts().contains(part)) {
+      ADD_FAILURE() << file.path << ": no part '" << part << "' in docs/architecture.md";
+      continue;
+    }
+    for (const std::string& line : file.lines) {
+      auto name = included(line);
+      std::string other = name ? part_of_include(*name, headers) : "";
+      if (other.empty() || other == part) continue;
+      EXPECT_TRUE(allowed_parts().at(part).contains(other))
+          << file.path << ": part " << part << " includes " << *name << " of part " << other;
+    }
+  }
+}
+
+TEST(Includes, TheUmbrellaHeaderNamesEveryPublicHeader) {
+  std::set<std::string> named;
+  std::set<std::string> expected;
+  for (const SourceFile& file : read_tree("include", {".h"})) {
+    if (file.path.ends_with("/tilewright.h")) {
+      for (const std::string& line : file.lines) {
+        if (auto name = included(line)) named.insert(*name);
+      }
+    } else {
+      expected.insert(file.path.substr(std::string("include/").size()));
+    }
+  }
+  EXPECT_EQ(named, expected) << "include/tilewright/tilewright.h must include every other header";
+}
+
+TEST(Includes, HeavyStandardHeadersStayOut) {
+  const std::set<std::string> heavy = {"#include <iostream>", "#include <regex>",
+                                       "#include <ranges>"};
+  for (const SourceFile& file : read_tree("include", {".h"})) {
+    for (const std::string& line : file.lines) {
+      EXPECT_FALSE(heavy.contains(line)) << file.path << ": " << line;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::test
