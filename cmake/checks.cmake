@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Tests of the tree itself: headers alone, code that must not compile, includes, file rules, tables.
+# Tests of the tree itself: headers alone, code that must not compile, includes, file rules, docs.
 set(checks ${PROJECT_SOURCE_DIR}/test/structure)
 
 # Every public header compiles alone and stays within its budget of preprocessed lines.
@@ -25,14 +25,13 @@ endforeach()
 file(GLOB tests CONFIGURE_DEPENDS ${checks}/*.cpp)
 tilewright_test(structure_test SOURCES ${tests})
 
-# The tables in README and docs are those that scripts/tables.py makes of bench/results.
+# README and docs show the figures of bench/results and the code of the examples.
 find_package(Python3 COMPONENTS Interpreter QUIET)
 if(Python3_FOUND)
-  add_test(NAME tables.are_up_to_date
-    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/tables.py --check)
-  set_tests_properties(tables.are_up_to_date PROPERTIES LABELS structure)
+  add_test(NAME docs.are_up_to_date
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/docs.py --check)
 else()
-  add_test(NAME tables.are_up_to_date COMMAND ${CMAKE_COMMAND} -E echo "skipped: no python3")
-  set_tests_properties(tables.are_up_to_date PROPERTIES
-    SKIP_REGULAR_EXPRESSION "skipped" LABELS structure)
+  add_test(NAME docs.are_up_to_date COMMAND ${CMAKE_COMMAND} -E echo "skipped: no python3")
 endif()
+set_tests_properties(docs.are_up_to_date PROPERTIES
+  SKIP_REGULAR_EXPRESSION "skipped: no python3" LABELS structure)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-# Regenerates the tables of measured figures in README.md and docs/ from bench/results/*.json.
-"""usage: scripts/tables.py [--check]
+# Fills in README.md and docs/: tables of figures from bench/results/*.json, code from the examples.
+"""usage: scripts/docs.py [--check]
 
-A table stands between two markers in a Markdown file; the first says what it shows:
+A table of measured figures stands between two markers in a Markdown file; the first says what it shows:
 
     <!-- results: FILE [filter REGEX] columns TITLE=FIELD[*SCALE]:FORMAT | ... -->
     <!-- end of results -->
@@ -11,17 +11,26 @@ A table stands between two markers in a Markdown file; the first says what it sh
 FILE is a file of bench/results in Google Benchmark's JSON format, REGEX selects rows by name, FIELD is
 a field or counter of a row ("name", "real_time", "bytes_per_second", ...), SCALE a number, FORMAT one of
 Python's ("" or ".2f" or ".1%"). A row that lacks a field shows a dash. Below the table stands where it
-was measured. --check changes nothing and exits with 1 if a file is out of date.
+was measured. Code stands between
+
+    <!-- code: FILE REGION -->
+    <!-- end of code -->
+
+and is what FILE has between the lines "// begin REGION" and "// end REGION". --check changes nothing
+and exits with 1 if a file is out of date.
 """
 import json
 import pathlib
 import re
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-MARKER = re.compile(
+RESULTS = re.compile(
     r"(<!-- results: (?P<file>\S+)(?: filter (?P<filter>\S+))? columns (?P<columns>.*?) -->\n)"
     r".*?(<!-- end of results -->)", re.S)
+CODE = re.compile(
+    r"(<!-- code: (?P<file>\S+) (?P<region>\S+) -->\n).*?(<!-- end of code -->)", re.S)
 
 
 def cell(row, column):
@@ -56,22 +65,32 @@ def table(match):
     return "\n" + "\n".join(lines) + f"\n\nMeasured on: {measured_on(results['context'])}.\n\n"
 
 
+def code(match):
+    lines = (ROOT / match["file"]).read_text().splitlines()
+    stripped = [line.strip() for line in lines]
+    begin = stripped.index(f"// begin {match['region']}")
+    end = stripped.index(f"// end {match['region']}")
+    body = textwrap.dedent("\n".join(lines[begin + 1:end]))
+    return f"```cpp\n{body}\n```\n"
+
+
 def main():
     check = sys.argv[1:] == ["--check"]
     if sys.argv[1:] and not check:
         sys.exit(__doc__)
     stale = []
-    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+    for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]:
         old = path.read_text()
-        new = MARKER.sub(lambda match: match[1] + table(match) + match[5], old)
+        new = RESULTS.sub(lambda match: match[1] + table(match) + match[5], old)
+        new = CODE.sub(lambda match: match[1] + code(match) + match[4], new)
         if new == old:
             continue
         stale.append(str(path.relative_to(ROOT)))
         if not check:
             path.write_text(new)
     if check and stale:
-        sys.exit("out of date: " + ", ".join(stale) + "; run scripts/tables.py")
-    print("written: " + ", ".join(stale) if stale else "tables are up to date")
+        sys.exit("out of date: " + ", ".join(stale) + "; run scripts/docs.py")
+    print("written: " + ", ".join(stale) if stale else "up to date")
 
 
 if __name__ == "__main__":
