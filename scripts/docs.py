@@ -9,7 +9,7 @@ A table of measured figures stands between two markers in a Markdown file; the f
     <!-- end of results -->
 
 FILE is a file of bench/results in Google Benchmark's JSON format, REGEX selects rows by name, FIELD is
-a field or counter of a row ("name", "real_time", "bytes_per_second", ...), SCALE a number, FORMAT one of
+a field or counter of a row ("name", "time_us", "bytes_per_second", ...), SCALE a number, FORMAT one of
 Python's ("" or ".2f" or ".1%"). A row that lacks a field shows a dash. Below the table stands where it
 was measured. Code stands between
 
@@ -31,6 +31,9 @@ RESULTS = re.compile(
     r".*?(<!-- end of results -->)", re.S)
 CODE = re.compile(
     r"(<!-- code: (?P<file>\S+) (?P<region>\S+) -->\n).*?(<!-- end of code -->)", re.S)
+
+
+MICROSECONDS = {"ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}
 
 
 def cell(row, column):
@@ -58,6 +61,8 @@ def table(match):
     pattern = re.compile(match["filter"] or "")
     rows = [row for row in results["benchmarks"]
             if pattern.search(row["name"]) and not row.get("error_occurred")]
+    for row in rows:
+        row["time_us"] = row["real_time"] * MICROSECONDS[row["time_unit"]]
     columns = [column.strip().split("=", 1) for column in match["columns"].split("|")]
     lines = ["| " + " | ".join(title for title, _ in columns) + " |",
              "|" + "---|" * len(columns)]
