@@ -2,14 +2,14 @@
 // The instruction table: one row a form (opcode plus modifier pattern), and opcodes resolved to it.
 #pragma once
 
+#include "tilewright/target.h"
+#include "tilewright/type.h"
+
 #include <array>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
-
-#include "tilewright/target.h"
-#include "tilewright/type.h"
 
 namespace tilewright::ptx {
 
@@ -29,16 +29,59 @@ Type type_of(Mod mod);
 /// ptx/semantics; the emulator gives every other one (its switch has no default).
 enum class Effect : std::uint8_t {
   lane,
-  load, store, prefetch, atomic, reduction, vector_atomic,
-  branch, branch_indexed, call, ret, exit, trap, brkpt,
-  barrier, barrier_warp, barrier_cluster, fence,
-  shuffle, vote, match, redux, elect, activemask, nanosleep,
-  special_register, address_of, convert_address, is_space, map_address,
-  stack, griddepcontrol, setmaxnreg,
-  cp_async, cp_async_group, cp_async_mbarrier, mbarrier,
-  bulk_copy, bulk_reduce, bulk_group, tensor_copy, tensor_reduce, tensor_prefetch, tensormap,
-  store_async, reduction_async,
-  ldmatrix, stmatrix, movmatrix, mma, wmma, wgmma, wgmma_sync, multimem,
+  load,
+  store,
+  prefetch,
+  atomic,
+  reduction,
+  vector_atomic,
+  branch,
+  branch_indexed,
+  call,
+  ret,
+  exit,
+  trap,
+  brkpt,
+  barrier,
+  barrier_warp,
+  barrier_cluster,
+  fence,
+  shuffle,
+  vote,
+  match,
+  redux,
+  elect,
+  activemask,
+  nanosleep,
+  special_register,
+  address_of,
+  convert_address,
+  is_space,
+  map_address,
+  stack,
+  griddepcontrol,
+  setmaxnreg,
+  cp_async,
+  cp_async_group,
+  cp_async_mbarrier,
+  mbarrier,
+  bulk_copy,
+  bulk_reduce,
+  bulk_group,
+  tensor_copy,
+  tensor_reduce,
+  tensor_prefetch,
+  tensormap,
+  store_async,
+  reduction_async,
+  ldmatrix,
+  stmatrix,
+  movmatrix,
+  mma,
+  wmma,
+  wgmma,
+  wgmma_sync,
+  multimem,
   none,  ///< assembled, never executed here: listed in the docs as not supported by the emulator
 };
 
@@ -54,9 +97,9 @@ struct Form {
   std::string_view opcode;
   std::string_view modifiers;
   std::string_view operands;
-  std::array<Requires, 2> requires_;  ///< the second may be empty: an alternative (fp8: 8.1 on sm_89, 7.8 on sm_90)
+  std::array<Requires, 2>
+      requires_;  ///< the second may be empty: an alternative (fp8: 8.1 on sm_89, 7.8 on sm_90)
   Effect effect = Effect::lane;
-  std::uint16_t lane = 0;  ///< which function of ptx/semantics, for Effect::lane
 };
 std::span<const Form> forms();
 
@@ -69,13 +112,14 @@ struct Opcode {
 
   const Form& row() const { return forms()[form]; }
   bool has(Mod word) const;
+  bool has(std::string_view word) const;  ///< slower: looks the word up
   /// The i-th modifier that names a type (`cvt.rn.f16.f32`: 0 is f16, 1 is f32), or Type::none.
   Type type(int i = 0) const;
   friend bool operator==(const Opcode&, const Opcode&) = default;
 };
 /// "fma.rn.f32"
 std::string to_string(const Opcode& opcode);
-/// Every row that the text "fma.rn.f32" matches, first match first (rows may differ in operands only).
+/// The first row that the text "fma.rn.f32" matches (a later one may differ in operands only).
 /// Throws Error(user) naming the unknown opcode, or the modifier no row of it has.
 Opcode parse_opcode(std::string_view text, SourceLoc at = SourceLoc::here());
 /// parse_opcode with a process-wide memory of texts seen: what emitters use.

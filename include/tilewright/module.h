@@ -2,16 +2,16 @@
 // A PTX module in memory: what the language builds, the printer prints and the emulator executes.
 #pragma once
 
+#include "tilewright/form.h"
+#include "tilewright/target.h"
+#include "tilewright/type.h"
+
 #include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
-
-#include "tilewright/form.h"
-#include "tilewright/target.h"
-#include "tilewright/type.h"
 
 namespace tilewright::ptx {
 
@@ -35,18 +35,19 @@ struct Site {
 struct Operand {
   enum class Kind : std::uint8_t {
     none,
-    reg,          ///< `id`: RegId; `negated`: !%p
-    imm,          ///< `value`: the bits, sign-extended; `type` f32/f64 for 0f/0d literals, else s64 or u64
-    special,      ///< `id`: index into special_registers(); `component` 0..3 for .x .y .z .w, -1 for none
-    symbol,       ///< `id`: SymbolId (a variable or function); `value`: byte offset added
-    label,        ///< `id`: LabelId
-    sink,         ///< `_`
-    vector,       ///< `elems`
-    address_reg,  ///< [%r + value]; `elems` holds a tensor address's coordinate vector, if any
+    reg,  ///< `id`: RegId; `negated`: !%p
+    imm,  ///< `value`: the bits, sign-extended; `type` f32/f64 for 0f/0d literals, else s64 or u64
+    special,  ///< `id`: index into special_registers(); `component` 0..3 for .x .y .z .w, -1 for
+              ///< none
+    symbol,   ///< `id`: SymbolId (a variable or function); `value`: byte offset added
+    label,    ///< `id`: LabelId
+    sink,     ///< `_`
+    vector,   ///< `elems`
+    address_reg,     ///< [%r + value]; `elems` holds a tensor address's coordinate vector, if any
     address_symbol,  ///< [symbol + value]
-    address_imm,  ///< [value]
-    list,         ///< parenthesised call arguments: `elems`
-    pair,         ///< p|q : `elems` of two
+    address_imm,     ///< [value]
+    list,            ///< parenthesised call arguments: `elems`
+    pair,            ///< p|q : `elems` of two
   };
   Kind kind = Kind::none;
   bool negated = false;
@@ -65,11 +66,17 @@ Operand imm_f32(float value);
 Operand imm_f64(double value);
 /// Throws Error(user) for a name that is no special register. "%tid.x", "%laneid".
 Operand special(std::string_view name);
+/// The same, but nothing for an unknown name.
+std::optional<Operand> find_special(std::string_view name);
 Operand symbol(SymbolId id, std::int64_t offset = 0);
 Operand label(LabelId id);
+Operand sink();
 Operand vector(std::vector<Operand> elems);
+Operand list(std::vector<Operand> elems);
+Operand pair(Operand first, Operand second);
 Operand address(RegId base, std::int64_t offset = 0);
 Operand address_symbol(SymbolId base, std::int64_t offset = 0);
+Operand address_imm(std::int64_t value);
 
 struct SpecialRegister {
   std::string_view name;  ///< "%tid"
@@ -132,14 +139,18 @@ struct Variable {
   std::string name;
   std::vector<std::int64_t> extents;  ///< empty: scalar; {0}: unsized (extern shared)
   std::optional<Initializer> init;
-  std::string attributes;  ///< ".ptr .global .align 16" of a parameter, ".managed", verbatim
+  std::string
+      attributes;  ///< ".ptr .global .align 16" of a parameter, ".attribute(.managed)", verbatim
   std::uint32_t line = 0;
 };
 std::int64_t size_bytes(const Variable& variable);
 int alignment_bytes(const Variable& variable);
 
 /// `.branchtargets`, `.calltargets` or `.callprototype` under a label.
-struct BranchTargets { LabelId name; std::vector<LabelId> targets; };
+struct BranchTargets {
+  LabelId name;
+  std::vector<LabelId> targets;
+};
 struct CallPrototype {
   LabelId name;
   std::vector<Variable> returns, params;
@@ -166,6 +177,7 @@ struct Function {
   std::vector<Variable> variables;  ///< .shared, .local, .param and others declared in the body
   std::vector<BranchTargets> branch_targets;
   std::vector<CallPrototype> prototypes;
+  std::vector<std::string> directives;  ///< before the body, kept as text: `.pragma "...";`
   std::vector<Stmt> body;
   std::uint32_t line = 0;
 };
@@ -180,6 +192,7 @@ struct Module {
   std::vector<std::string> symbols;
   std::vector<Variable> variables;
   std::vector<Function> functions;
+  std::vector<std::string> directives;  ///< `.alias a, b`, kept as text
 
   SymbolId symbol_id(std::string_view name);  ///< interns
   const Function* find_function(std::string_view name) const;
@@ -194,6 +207,8 @@ std::string print(Module& module, LineInfo line_info = LineInfo::off);
 Module parse(std::string_view text, std::string_view file = "ptx");
 /// The lowest ISA version that the module's instructions, registers and target need.
 Version required_version(const Module& module);
+/// Everything that the words of an opcode need beyond its row's own requirement.
+std::vector<Requires> requirements(const Opcode& opcode);
 /// Throws Error(unsupported) at the first instruction the module's target or version does not have:
 /// "wgmma.fence.sync.aligned needs one of 90a (PTX 8.0); the module's target is sm_90".
 void check_capabilities(const Module& module);

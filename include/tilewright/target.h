@@ -2,12 +2,12 @@
 // PTX ISA versions and target architectures, and what a requirement on them means.
 #pragma once
 
+#include "tilewright/error.h"
+
 #include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
-
-#include "tilewright/error.h"
 
 namespace tilewright::ptx {
 
@@ -28,5 +28,11 @@ struct Target {
 std::string to_string(Target target);
 /// Reads "sm_90a". Throws Error(user) that lists the known targets.
 Target parse_target(std::string_view text, SourceLoc at = SourceLoc::here());
+
+/// Is `target` in the list? Entries: "sm_80+" (that or newer), "90a" (exactly that), "100f" (an `f`
+/// or `a` target of that family, from that member on).
+bool satisfies(Target target, std::string_view targets);
+/// The lowest ISA version that knows the target's name.
+Version required_version(Target target);
 
 }  // namespace tilewright::ptx
