@@ -39,7 +39,8 @@ endfunction()
 function(tilewright_test_main)
   add_library(tilewright_test_main STATIC ${PROJECT_SOURCE_DIR}/test/main.cpp ${PROJECT_SOURCE_DIR}/test/golden.cpp)
   target_include_directories(tilewright_test_main PUBLIC ${PROJECT_SOURCE_DIR}/test)
-  target_compile_definitions(tilewright_test_main PUBLIC TILEWRIGHT_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_compile_definitions(tilewright_test_main PUBLIC TILEWRIGHT_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+    PRIVATE TILEWRIGHT_BINARY_DIR="${PROJECT_BINARY_DIR}")
   target_link_libraries(tilewright_test_main PUBLIC GTest::gtest PRIVATE tilewright_flags)
 endfunction()
 

@@ -8,7 +8,7 @@
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
-BUILD_PACKAGES="g++ cmake ninja-build libxxhash-dev libcli11-dev nlohmann-json3-dev zlib1g-dev libgtest-dev libbenchmark-dev"
+BUILD_PACKAGES="g++ cmake ninja-build libxxhash-dev libcli11-dev nlohmann-json3-dev libzip-dev libgtest-dev libbenchmark-dev"
 
 # Runs a command as root: directly, or with sudo.
 as_root() {

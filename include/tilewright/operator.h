@@ -30,13 +30,13 @@ enum class Presence : std::uint8_t { required, optional };
 /// throughout the operator), numbers, `_` (anything) and, first only, `...` (any further modes):
 /// "T,H", "E,2,_", "...,D". An empty shape is rank 0; "*" is any shape.
 struct TensorSpec {
-  std::string_view name;
+  std::string_view name = {};
   Role role = Role::input;
   Presence presence = Presence::required;
-  std::string_view shape;
-  std::span<const Type> types;  ///< the types that it may have
-  std::string_view may_alias;   ///< an output: the input that it may be exactly (in place)
-  std::string_view doc;
+  std::string_view shape = {};
+  std::span<const Type> types = {};  ///< the types that it may have
+  std::string_view may_alias = {};   ///< an output: the input that it may be exactly (in place)
+  std::string_view doc = {};
 };
 
 enum class OptionType : std::uint8_t { real, integer, boolean, choice, text };
@@ -44,22 +44,22 @@ enum class OptionType : std::uint8_t { real, integer, boolean, choice, text };
 /// One option. `words` are all values of a choice, and values that a number may have besides
 /// numbers ("auto", "none").
 struct OptionSpec {
-  std::string_view name;
+  std::string_view name = {};
   OptionType type = OptionType::real;
-  std::string_view default_text;
-  std::span<const std::string_view> words;
+  std::string_view default_text = {};
+  std::span<const std::string_view> words = {};
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
-  std::string_view doc;
+  std::string_view doc = {};
 };
 
 struct Schema {
-  std::string_view name;
+  std::string_view name = {};
   int version = 1;  ///< raised when the same arguments give another result; part of cache keys
-  std::string_view formula;
-  std::string_view doc;
-  std::span<const TensorSpec> tensors;
-  std::span<const OptionSpec> options;
+  std::string_view formula = {};
+  std::string_view doc = {};
+  std::span<const TensorSpec> tensors = {};
+  std::span<const OptionSpec> options = {};
 };
 
 /// The tensors and options of one call, held against a schema. Every failure is an Error(user)
@@ -118,9 +118,9 @@ class Arguments {
 
 /// An output that the caller has to provide: row-major unless the operator says otherwise.
 struct OutputSpec {
-  std::string_view name;
+  std::string_view name = {};
   Type type = Type::none;
-  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> shape = {};
 };
 
 /// |out - ref| <= relative * |ref| + of_row_max * (largest |ref| of the row) + absolute, a row
@@ -158,7 +158,7 @@ Problem parse_problem(const Schema& schema, std::string_view text,
 /// A kernel folder exports one: `const Operator& NAME_operator()`. Functions may be null where
 /// said.
 struct Operator {
-  Schema schema;
+  Schema schema = {};
 
   /// Checks the inputs and options and says what the outputs are, optional ones too.
   std::vector<OutputSpec> (*outputs)(const Arguments& arguments) = nullptr;
@@ -175,7 +175,7 @@ struct Operator {
   /// Overwrites generated inputs that may not be arbitrary numbers (indices, counts); may be null.
   void (*fill)(const Problem& problem, std::vector<Array>& inputs) = nullptr;
   /// The problems that `bench` measures when none is named, in parse_problem's notation.
-  std::span<const std::string_view> bench_problems;
+  std::span<const std::string_view> bench_problems = {};
 };
 
 /// Inputs of the problem, filled with reproducible values: normal numbers for floats, small
@@ -185,7 +185,8 @@ std::vector<Array> make_inputs(const Operator& op, const Problem& problem, std::
 
 /// The first element that misses the tolerance, and how far the worst is from its bound.
 struct Comparison {
-  std::int64_t compared = 0;  ///< elements; those whose reference is NaN while `skip_nan` are not
+  std::int64_t compared =
+      0;  ///< elements; those whose reference is NaN while NanRule::skip are not
   std::int64_t wrong = 0;
   std::int64_t first_wrong = -1;             ///< row-major index
   double out = 0, reference = 0, bound = 0;  ///< at first_wrong

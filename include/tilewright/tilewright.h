@@ -30,5 +30,11 @@
 #include "tilewright/operator.h"
 #include "tilewright/stream.h"
 
+// io
+#include "tilewright/case_file.h"
+#include "tilewright/npy.h"
+#include "tilewright/npz.h"
+#include "tilewright/safetensors.h"
+
 // kernels
 #include "tilewright/operators.h"

@@ -33,6 +33,9 @@ View make_view(std::uint64_t address, Type type, std::span<const std::int64_t> s
 View make_view(std::uint64_t address, Type type, std::span<const std::int64_t> shape,
                std::span<const std::int64_t> stride, SourceLoc at = SourceLoc::here());
 
+/// Bits that an element takes in memory: a whole byte for the six-bit types, four for e2m1.
+int storage_bits(Type type);
+
 /// Number of elements; 1 for rank 0.
 std::int64_t size(const View& view);
 /// Bytes that the elements take without gaps (rounded up for types under eight bits).

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Holding an output against its reference, element by element.
+#include "tilewright/operator.h"
+#include "tilewright/view.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace tilewright {
+namespace {
+
+bool is_exact(const Tolerance& tolerance) {
+  return tolerance.relative == 0 && tolerance.of_row_max == 0 && tolerance.absolute == 0;
+}
+
+/// Largest finite magnitude of a row.
+double row_max(const std::vector<double>& values, std::size_t first, std::size_t length) {
+  double largest = 0;
+  for (std::size_t i = first; i < first + length; ++i) {
+    if (std::isfinite(values[i])) largest = std::max(largest, std::fabs(values[i]));
+  }
+  return largest;
+}
+
+/// Whether `out` is acceptable; the ratio of its distance to the bound otherwise goes to `ratio`.
+bool acceptable(double out, double reference, double bound, double& ratio) {
+  if (std::isnan(reference) || std::isnan(out)) return std::isnan(reference) && std::isnan(out);
+  if (out == reference) return true;
+  const double distance = std::fabs(out - reference);
+  if (bound > 0 && std::isfinite(distance)) ratio = distance / bound;
+  if (bound <= 0 || !std::isfinite(distance)) ratio = std::numeric_limits<double>::infinity();
+  return std::isfinite(distance) && distance <= bound;
+}
+
+/// Bytes that are equal, of equal types: nothing to convert, whatever 64-bit integers hold.
+bool same_bits(const Array& out, const Array& reference, std::size_t index) {
+  const auto stride = static_cast<std::ptrdiff_t>(storage_bits(out.type) / 8);
+  if (out.type != reference.type || stride == 0) return false;
+  const auto offset = static_cast<std::ptrdiff_t>(index) * stride;
+  return std::equal(out.bytes.begin() + offset, out.bytes.begin() + offset + stride,
+                    reference.bytes.begin() + offset);
+}
+
+}  // namespace
+
+Comparison compare(const Array& out, const Array& reference, const Tolerance& tolerance,
+                   NanRule nan) {
+  if (out.shape != reference.shape) {
+    throw Error(ErrorKind::user,
+                "compare: " + to_string(out) + " has another shape than " + to_string(reference));
+  }
+  const std::vector<double> outs = to_doubles(out);
+  const std::vector<double> refs = to_doubles(reference);
+  const bool exact = is_exact(tolerance);
+  const bool exact_integers = exact && out.type == reference.type && !is_float(out.type);
+  const std::size_t row =
+      out.shape.empty() ? 1 : std::max<std::size_t>(1, static_cast<std::size_t>(out.shape.back()));
+  Comparison result;
+  double largest = 0;
+  for (std::size_t i = 0; i < outs.size(); ++i) {
+    if (i % row == 0 && tolerance.of_row_max != 0) largest = row_max(refs, i, row);
+    if (nan == NanRule::skip && std::isnan(refs[i])) continue;
+    ++result.compared;
+    const double bound = tolerance.relative * std::fabs(refs[i]) + tolerance.of_row_max * largest +
+                         tolerance.absolute;
+    double ratio = 0;
+    bool good = acceptable(outs[i], refs[i], bound, ratio);
+    if (exact_integers) good = same_bits(out, reference, i);
+    if (exact && good && !std::isnan(refs[i])) {
+      good = std::signbit(outs[i]) == std::signbit(refs[i]);  // -0 is not 0
+    }
+    result.worst_ratio = std::max(result.worst_ratio, ratio);
+    if (good) continue;
+    if (result.wrong++ == 0) {
+      result.first_wrong = static_cast<std::int64_t>(i);
+      result.out = outs[i];
+      result.reference = refs[i];
+      result.bound = bound;
+    }
+  }
+  return result;
+}
+
+}  // namespace tilewright

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Outputs against references: bounds, exactness, NaN.
+#include "tilewright/operator.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+namespace tilewright {
+namespace {
+
+Array f64(std::vector<double> values) {
+  const auto count = static_cast<std::int64_t>(values.size());
+  return make_array("a", Type::f64, {count}, values);
+}
+
+TEST(Compare, ReportsTheFirstElementBeyondItsBound) {
+  const Comparison result =
+      compare(f64({1, 2.1, 3, 5}), f64({1, 2, 3, 4}), {.relative = 0.01, .absolute = 0.01});
+  EXPECT_EQ(result.compared, 4);
+  EXPECT_EQ(result.wrong, 2);
+  EXPECT_EQ(result.first_wrong, 1);
+  EXPECT_EQ(result.out, 2.1);
+  EXPECT_EQ(result.reference, 2);
+  EXPECT_DOUBLE_EQ(result.bound, 0.03);
+  EXPECT_NEAR(result.worst_ratio, 20, 1e-9);
+}
+
+TEST(Compare, ABoundMayFollowTheLargestOfTheRow) {
+  const Array out = make_array("a", Type::f64, {2, 2}, std::vector<double>{0.5, 100, 0.5, 1});
+  const Array reference = make_array("a", Type::f64, {2, 2}, std::vector<double>{0, 100, 0, 1});
+  EXPECT_EQ(compare(out, reference, {.of_row_max = 0.01}).first_wrong, 2);
+}
+
+TEST(Compare, WithoutToleranceBitsCount) {
+  EXPECT_EQ(compare(f64({0.0}), f64({-0.0}), {}).wrong, 1);
+  const Array a = make_array("a", Type::s64, {1}, std::vector<double>{0x1p53});
+  Array b = a;
+  b.bytes[0] = std::byte{1};  // 2^53 + 1: the same number as a double
+  EXPECT_EQ(compare(a, b, {}).wrong, 1);
+  EXPECT_EQ(compare(a, a, {}).wrong, 0);
+}
+
+TEST(Compare, NanMustMeetNanUnlessItMarksWhatIsNotCompared) {
+  const double nan = std::nan("");
+  EXPECT_EQ(compare(f64({nan}), f64({nan}), {}).wrong, 0);
+  EXPECT_EQ(compare(f64({nan}), f64({1}), {.relative = 1}).wrong, 1);
+  EXPECT_EQ(compare(f64({1}), f64({nan}), {.relative = 1}).wrong, 1);
+  const Comparison skipped = compare(f64({1, 2}), f64({nan, 2}), {}, NanRule::skip);
+  EXPECT_EQ(skipped.wrong, 0);
+  EXPECT_EQ(skipped.compared, 1);
+}
+
+TEST(Compare, InfinitiesMustBeEqual) {
+  const double inf = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(compare(f64({inf}), f64({inf}), {.relative = 1}).wrong, 0);
+  EXPECT_EQ(compare(f64({1}), f64({inf}), {.relative = 1}).wrong, 1);
+  EXPECT_EQ(compare(f64({inf}), f64({1}), {.relative = 1}).wrong, 1);
+}
+
+TEST(Compare, RefusesOtherShapes) { EXPECT_THROW(compare(f64({1}), f64({1, 2}), {}), Error); }
+
+}  // namespace
+}  // namespace tilewright
