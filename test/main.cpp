@@ -2,6 +2,7 @@
 // The main() of every test program: adds --update-golden and a cache of the tests' own.
 #include "golden.h"
 
+#include <cstdlib>
 #include <cstring>
 #include <gtest/gtest.h>
 
