@@ -5,6 +5,14 @@
 // base
 #include "tilewright/error.h"
 
+// layout
+#include "tilewright/int.h"
+#include "tilewright/int_tuple.h"
+#include "tilewright/layout.h"
+#include "tilewright/layout_eval.h"
+#include "tilewright/layout_text.h"
+#include "tilewright/swizzle.h"
+
 // ptx
 #include "tilewright/form.h"
 #include "tilewright/module.h"
