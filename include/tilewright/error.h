@@ -49,9 +49,9 @@ namespace detail {
 }  // namespace tilewright
 
 /// A mistake of the library's own, checked in every build; no input may reach it.
-#define TW_ASSERT(cond, why)                                                                   \
-  (static_cast<bool>(cond)                                                                     \
-       ? static_cast<void>(0)                                                                  \
+#define TW_ASSERT(cond, why)  \
+  (static_cast<bool>(cond)    \
+       ? static_cast<void>(0) \
        : ::tilewright::detail::assertion_failed(#cond, why, ::tilewright::SourceLoc::here()))
 
 /// As TW_ASSERT, for measured hot loops: checked only where NDEBUG is not defined.
