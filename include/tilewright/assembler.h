@@ -15,10 +15,10 @@
 namespace tilewright {
 
 struct AssembleOptions {
-  int opt_level = 3;                    ///< 0 to 3
-  bool line_info = false;               ///< keep .loc in the machine code, for profilers
-  std::vector<int> allowed_advisories;  ///< {7510}: ptxas advisory C7510 is no error
-  std::string assembler;  ///< "nvptxcompiler", "ptxas", "driver"; empty: the first usable
+  int opt_level = 3;                      ///< 0 to 3
+  bool line_info = false;                 ///< keep .loc in the machine code, for profilers
+  std::vector<int> allowed_advisories{};  ///< {7510}: ptxas advisory C7510 is no error
+  std::string assembler{};  ///< "nvptxcompiler", "ptxas", "driver"; empty: the first usable
   friend bool operator==(const AssembleOptions&, const AssembleOptions&) = default;
 };
 /// Everything in the options that changes the machine code, in one line.
@@ -39,7 +39,7 @@ struct EntryResources {
 
 struct Assembled {
   std::vector<std::byte> bytes;  ///< a cubin; empty where the driver assembles when loading
-  std::string assembler;         ///< "ptxas 13.0.88"
+  std::string assembler{};       ///< "ptxas 13.0.88"
   std::string log;
   std::vector<EntryResources> resources;
   double assemble_ms = 0;
@@ -54,9 +54,9 @@ struct AssemblerInfo {
   bool usable = false;
   std::string reason;  ///< why it is not usable, and what to do
 };
-/// In the order in which they are tried. Looks at files and starts `ptxas --version`, once a
-/// process.
-const std::vector<AssemblerInfo>& assemblers();
+/// In the order in which they are tried. Looks at files and starts `ptxas --version`; remembered
+/// until TILEWRIGHT_PTXAS, TILEWRIGHT_NVPTXCOMPILER (a path, or "none") or PATH changes.
+std::vector<AssemblerInfo> assemblers();
 /// One sentence a skipped assembler; what a test or `doctor` prints where there is none.
 std::string why_no_assembler();
 bool have_assembler();  ///< one that makes machine code without a GPU

@@ -18,9 +18,9 @@ enum class LineInfo : std::uint8_t;
 
 /// What a trace yields.
 struct KernelSource {
-  std::string ptx;
-  std::string entry;
-  std::string metadata;  ///< kept with the machine code, see Kernel::metadata()
+  std::string ptx{};
+  std::string entry{};
+  std::string metadata{};  ///< kept with the machine code, see Kernel::metadata()
 };
 
 /// A reference to a callable `KernelSource(ptx::LineInfo)`; valid while the callable lives. It gets
@@ -42,7 +42,7 @@ class TraceRef {
 };
 
 struct CacheOptions {
-  std::string directory;  ///< empty: default_cache_directory()
+  std::string directory{};  ///< empty: default_cache_directory()
   bool disk = true;
   std::int64_t max_bytes = std::int64_t{1} << 30;  ///< least recently used entries go first
   bool verify_hits = false;  ///< re-trace every hit and compare the PTX: on in all tests

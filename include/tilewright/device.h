@@ -15,7 +15,8 @@ namespace tilewright {
 
 namespace emu {
 struct Options;
-struct Finding;
+struct Diagnostic;
+struct LaunchReport;
 class Machine;
 }  // namespace emu
 namespace detail {
@@ -100,14 +101,16 @@ class Device {
   /// Waits for all work on it. Throws Error for work that failed.
   void synchronize() const;
 
-  /// The machine of an emulated device, for its options, findings and counters.
-  /// Throws Error(user) for a cuda device.
+  /// The machine of an emulated device. Throws Error(user) for a cuda device.
   emu::Machine& emulator(SourceLoc at = SourceLoc::here()) const;
+  /// How an emulated device runs kernels from here on; without effect on a cuda device.
   void set_options(const emu::Options& options) const;
-  const emu::Options& options() const;
+  const emu::Options& options(SourceLoc at = SourceLoc::here()) const;
+  /// The last launch on an emulated device: counters, findings, output. Throws for a cuda device.
+  const emu::LaunchReport& last_report(SourceLoc at = SourceLoc::here()) const;
   /// What the emulator found since the last take_findings(); always empty on a cuda device.
-  const std::vector<emu::Finding>& findings() const;
-  std::vector<emu::Finding> take_findings() const;
+  const std::vector<emu::Diagnostic>& findings() const;
+  std::vector<emu::Diagnostic> take_findings() const;
 
   friend bool operator==(const Device&, const Device&) = default;
   detail::Backend& backend() const { return *backend_; }

@@ -23,9 +23,9 @@ std::int64_t count(const Dim3& extents);
 std::string to_string(const Dim3& extents);  ///< "(1,2,3)"
 
 struct LaunchConfig {
-  Dim3 grid;
-  Dim3 block;
-  Dim3 cluster;  ///< (1,1,1): none
+  Dim3 grid{};
+  Dim3 block{};
+  Dim3 cluster{};  ///< (1,1,1): none
   std::int64_t dynamic_smem_bytes = 0;
   bool cooperative = false;  ///< all blocks are resident: grid barriers work
   bool dependent = false;    ///< may start before its predecessor ends (griddepcontrol)

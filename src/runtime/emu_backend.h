@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The emulator as a device: work is done when it is queued, unless a stream is being captured.
+#pragma once
+
+#include "runtime/backend.h"
+#include "tilewright/emulator.h"
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace tilewright::detail {
+
+class EmuBackend : public Backend {
+ public:
+  explicit EmuBackend(ptx::Target target);
+  ~EmuBackend() override;
+
+  emu::Machine machine;
+  emu::Options options;
+  emu::LaunchReport last_report;
+  std::vector<emu::Diagnostic> findings;
+
+  MemoryInfo memory() override;
+  void synchronize(SourceLoc at) override;
+  DeviceAddress allocate(std::int64_t bytes, SourceLoc at) override;
+  void free(DeviceAddress address) noexcept override;
+  void upload(DeviceAddress to, std::span<const std::byte> from, SourceLoc at) override;
+  void download(std::span<std::byte> to, DeviceAddress from, SourceLoc at) override;
+  void copy_to_device(DeviceAddress to, std::span<const std::byte> from, void* stream) override;
+  void copy_to_host(std::span<std::byte> to, DeviceAddress from, void* stream) override;
+  void copy_on_device(DeviceAddress to, DeviceAddress from, std::int64_t bytes,
+                      void* stream) override;
+  void fill(DeviceAddress to, std::byte value, std::int64_t bytes, void* stream) override;
+  void* create_stream() override;
+  void destroy_stream(void* stream) noexcept override;
+  void synchronize_stream(void* stream) override;
+  bool stream_done(void* stream) override;
+  void stream_wait(void* stream, void* event) override;
+  void* create_event() override;
+  void destroy_event(void* event) noexcept override;
+  void record_event(void* event, void* stream) override;
+  void synchronize_event(void* event) override;
+  double elapsed_ms(void* start, void* end) override;
+  Ref<LoadedKernel> load(LoadRequest request, SourceLoc at) override;
+  int blocks_per_sm(const LoadedKernel& kernel, int threads, std::int64_t smem_bytes) override;
+  int active_clusters(const LoadedKernel& kernel, const LaunchConfig& config) override;
+  Ref<LaunchState> prepare(const Kernel& kernel, const LaunchConfig& config, Parameters parameters,
+                           SourceLoc at) override;
+  void launch(LaunchState& state, void* stream, SourceLoc at) override;
+  void begin_capture(void* stream) override;
+  Ref<GraphState> end_capture(const Device& device, void* stream) override;
+  void abandon_capture(void* stream) noexcept override;
+  void launch_graph(GraphState& graph, void* stream) override;
+
+ private:
+  using Work = std::function<void()>;
+  struct StreamState {
+    bool capturing = false;
+    std::vector<Work> captured;
+  };
+  StreamState* find_stream(void* handle);
+  /// Does the work, or keeps it for the graph that the stream is being captured into.
+  void queue(void* stream, Work work);
+  void refuse_in_capture(void* stream, const char* call);
+
+  std::vector<std::unique_ptr<StreamState>> streams_;
+};
+
+}  // namespace tilewright::detail

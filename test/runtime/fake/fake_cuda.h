@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a test can see of the fake CUDA driver, and order from it.
+#pragma once
+
+#include <cstddef>
+
+struct FakeCudaLaunch {
+  unsigned grid[3] = {};
+  unsigned block[3] = {};
+  unsigned cluster[3] = {};
+  unsigned dynamic_smem_bytes = 0;
+  void* stream = nullptr;
+  int cooperative = 0;
+  int dependent = 0;
+  std::size_t parameter_bytes = 0;
+  unsigned char parameters[12] = {};
+};
+
+/// How many of each are alive, and what was asked for last.
+struct FakeCudaStatus {
+  int primary_contexts = 0;
+  int context_pushes = 0;
+  int allocations = 0;
+  int streams = 0;
+  int modules = 0;
+  int libraries = 0;
+  int graphs = 0;
+  int graph_execs = 0;
+  int graph_launches = 0;
+  int launches = 0;
+  int max_dynamic_smem = 0;
+  int non_portable_cluster = 0;
+  const char* jit_log = "";
+  FakeCudaLaunch last_launch;
+};
+
+extern "C" {
+FakeCudaStatus* fake_cuda_status();
+/// Lets the call (without its _vN) answer `result` from now on; "" ends that.
+void fake_cuda_fail(const char* call, int result);
+void fake_cuda_set_current(void* context);
+}
