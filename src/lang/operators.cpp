@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operators on values: type rules, folding, the index algebra of constants, and emission.
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "lang/facts.h"
+#include "lang/fold.h"
+#include "lang/tracer.h"
+#include "tilewright/value.h"
+
+namespace tilewright {
+namespace {
+
+using lang::BinaryOp;
+using lang::CompareOp;
+using lang::Tracer;
+
+/// Both operands at one type: a literal takes the other's.
+struct Pair {
+  Value a, b;
+  Type type;
+  SourceLoc at;
+};
+
+Pair unify(const Arg& a, const Arg& b, const char* what) {
+  if (a.is_literal() && b.is_literal()) {
+    throw Error(ErrorKind::user,
+                std::string(what) + ": both operands are literals; one of them must be a value",
+                a.at());
+  }
+  Type type = a.is_literal() ? b.value().type() : a.value().type();
+  return {a.as(type, what), b.as(type, what), type, a.at()};
+}
+
+[[noreturn]] void refuse_type(const char* what, Type type, const char* allowed, SourceLoc at) {
+  throw Error(ErrorKind::user,
+              std::string(what) + ": not defined for " + std::string(name(type)) + "; it takes " +
+                  allowed,
+              at);
+}
+
+Type bits_type(Type type) {
+  if (type == pred) return pred;
+  int width = bits(type);
+  return width <= 16 ? b16 : width == 32 ? b32 : b64;
+}
+
+std::string with_type(const char* stem, Type type) {
+  std::string op = stem;
+  op += name(type);
+  return op;
+}
+
+bool is_arithmetic(Type type) {
+  return (is_integer(type) && bits(type) >= 16) || type == f16 || type == bf16 || type == f32 ||
+         type == f64 || type == f16x2 || type == bf16x2;
+}
+
+bool is_real(Type type) { return is_arithmetic(type) && !is_integer(type); }
+
+/// An integer register plus a constant that is not yet added; never a Var's own register.
+bool is_affine(const Value& value) {
+  return is_integer(value.type()) && bits(value.type()) >= 32 && ValueAccess::has_reg(value) &&
+         !ValueAccess::direct_var(value);
+}
+
+Value base_of(const Value& value) {
+  return ValueAccess::with_addend(value, 0, lang::facts_of_type(value.type()));
+}
+
+Value add_or_sub(BinaryOp op, const Arg& a, const Arg& b, const char* what) {
+  Pair p = unify(a, b, what);
+  if (!is_arithmetic(p.type)) refuse_type(what, p.type, "integers and floating-point types", p.at);
+  if (p.a.is_constant() && p.b.is_constant()) {
+    if (auto folded = fold(op, p.type, p.a.constant(), p.b.constant())) {
+      return ValueAccess::constant(p.type, *folded);
+    }
+  }
+  bool adding = op == BinaryOp::add;
+  if (!is_integer(p.type)) {
+    return Tracer::current(what, p.at)
+        .pure(with_type(adding ? "add.rn." : "sub.rn.", p.type), p.type, {&p.a, &p.b}, p.at);
+  }
+  Facts facts = adding ? lang::facts_add(p.a.facts(), p.b.facts(), p.type)
+                       : lang::facts_sub(p.a.facts(), p.b.facts(), p.type);
+  auto shifted = [&](const Value& value, std::int64_t by) {
+    std::int64_t sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(ValueAccess::bits(value)) +
+                                                 static_cast<std::uint64_t>(by));
+    return ValueAccess::with_addend(value, lang::wrap(p.type, sum), facts);
+  };
+  if (p.b.is_constant() && is_affine(p.a)) {
+    return shifted(p.a, adding ? p.b.constant() : -p.b.constant());
+  }
+  if (adding && p.a.is_constant() && is_affine(p.b)) return shifted(p.b, p.a.constant());
+  Tracer& tracer = Tracer::current(what, p.at);
+  if (is_affine(p.a) && is_affine(p.b)) {  // (x + c) + (y + d) = (x + y) + (c + d)
+    std::int64_t addend = adding ? ValueAccess::bits(p.a) + ValueAccess::bits(p.b)
+                                 : ValueAccess::bits(p.a) - ValueAccess::bits(p.b);
+    Value x = base_of(p.a);
+    Value y = base_of(p.b);
+    Value sum = tracer.pure(with_type(adding ? "add." : "sub.", p.type), p.type, {&x, &y}, p.at,
+                            addend == 0 ? facts : lang::facts_of_type(p.type));
+    return addend == 0 ? sum : ValueAccess::with_addend(sum, lang::wrap(p.type, addend), facts);
+  }
+  return tracer.pure(with_type(adding ? "add." : "sub.", p.type), p.type, {&p.a, &p.b}, p.at, facts);
+}
+
+Value multiply(const Arg& a, const Arg& b) {
+  Pair p = unify(a, b, "operator*");
+  if (!is_arithmetic(p.type)) {
+    refuse_type("operator*", p.type, "integers and floating-point types", p.at);
+  }
+  if (p.a.is_constant() && p.b.is_constant()) {
+    if (auto folded = fold(BinaryOp::mul, p.type, p.a.constant(), p.b.constant())) {
+      return ValueAccess::constant(p.type, *folded);
+    }
+  }
+  Tracer& tracer = Tracer::current("operator*", p.at);
+  if (!is_integer(p.type)) {
+    return tracer.pure(with_type("mul.rn.", p.type), p.type, {&p.a, &p.b}, p.at);
+  }
+  const Value& a_first = p.a.is_constant() ? p.b : p.a;
+  const Value& b_last = p.a.is_constant() ? p.a : p.b;
+  Facts facts = lang::facts_mul(p.a.facts(), p.b.facts(), p.type);
+  std::string op = with_type("mul.lo.", p.type);
+  if (b_last.is_constant()) {
+    std::int64_t factor = b_last.constant();
+    if (factor == 0) return ValueAccess::constant(p.type, 0);
+    if (factor == 1) return a_first;
+    if (is_affine(a_first) && ValueAccess::bits(a_first) != 0) {  // (x + c) * k = x * k + c * k
+      Value x = base_of(a_first);
+      Value product = tracer.pure(op, p.type, {&x, &b_last}, p.at);
+      std::int64_t addend = static_cast<std::int64_t>(
+          static_cast<std::uint64_t>(ValueAccess::bits(a_first)) *
+          static_cast<std::uint64_t>(factor));
+      return ValueAccess::with_addend(product, lang::wrap(p.type, addend), facts);
+    }
+  }
+  return tracer.pure(op, p.type, {&a_first, &b_last}, p.at, facts);
+}
+
+bool is_power_of_two(std::int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
+
+int log2_of(std::int64_t n) {
+  int log = 0;
+  while ((std::int64_t{1} << log) < n) ++log;
+  return log;
+}
+
+Value divide_integers(BinaryOp op, const Pair& p, const char* what) {
+  bool remainder = op == BinaryOp::rem;
+  Tracer& tracer = Tracer::current(what, p.at);
+  if (!p.b.is_constant()) {
+    return tracer.pure(with_type(remainder ? "rem." : "div.", p.type), p.type, {&p.a, &p.b}, p.at,
+                       lang::facts_of_type(p.type));
+  }
+  std::int64_t d = p.b.constant();
+  if (d == 0) {
+    throw Error(ErrorKind::user, std::string(what) + ": the divisor is the constant 0", p.at);
+  }
+  Facts facts = remainder ? lang::facts_rem(p.a.facts(), d, p.type)
+                          : lang::facts_div(p.a.facts(), d, p.type);
+  bool never_negative = !is_signed(p.type) || p.a.facts().lo >= 0;
+  if (d == 1) return remainder ? ValueAccess::constant(p.type, 0) : p.a;
+  if (never_negative && p.a.facts().hi < d && bits(p.type) <= 32 && d > 0) {
+    return remainder ? p.a : ValueAccess::constant(p.type, 0);
+  }
+  if (never_negative && is_power_of_two(d)) {
+    if (remainder) {
+      Value mask = ValueAccess::constant(p.type, d - 1);
+      return tracer.pure(with_type("and.", bits_type(p.type)), p.type, {&p.a, &mask}, p.at, facts);
+    }
+    Value count = ValueAccess::constant(u32, log2_of(d));
+    Type unsigned_type = bits(p.type) == 64 ? u64 : bits(p.type) == 32 ? u32 : u16;
+    return tracer.pure(with_type("shr.", unsigned_type), p.type, {&p.a, &count}, p.at, facts);
+  }
+  return tracer.pure(with_type(remainder ? "rem." : "div.", p.type), p.type, {&p.a, &p.b}, p.at,
+                     facts);
+}
+
+Value bitwise(BinaryOp op, const char* stem, const Arg& a, const Arg& b, const char* what) {
+  Pair p = unify(a, b, what);
+  if (is_real(p.type)) refuse_type(what, p.type, "integers, bit types and predicates", p.at);
+  const Value& x = p.a.is_constant() ? p.b : p.a;
+  const Value& y = p.a.is_constant() ? p.a : p.b;
+  if (y.is_constant()) {
+    std::int64_t c = y.constant();
+    if (x.is_constant()) return ValueAccess::constant(p.type, *fold(op, p.type, x.constant(), c));
+    bool zero = c == 0;
+    bool ones = p.type == pred ? c == 1 : lang::wrap(p.type, c) == lang::wrap(p.type, -1);
+    if (op == BinaryOp::and_ && zero) return y;
+    if (op == BinaryOp::and_ && ones) return x;
+    if (op == BinaryOp::or_ && zero) return x;
+    if (op == BinaryOp::or_ && ones) return y;
+    if (op == BinaryOp::xor_ && zero) return x;
+  }
+  return Tracer::current(what, p.at)
+      .pure(with_type(stem, bits_type(p.type)), p.type, {&x, &y}, p.at,
+            lang::facts_of_type(p.type));
+}
+
+Value shift(BinaryOp op, const Arg& a, const Arg& b, const char* what) {
+  Value value = a.natural();
+  if (!is_integer(value.type()) && !is_bits(value.type())) {
+    refuse_type(what, value.type(), "integers and bit types", a.at());
+  }
+  Value given = b.is_literal() ? b.as(u32, what) : b.value();
+  Value count = given.type() == s32 ? given.bitcast(u32, b.at()) : given;
+  if (count.type() != u32) refuse_type(what, count.type(), "a count of type u32 or s32", b.at());
+  bool left = op == BinaryOp::shl;
+  if (value.is_constant() && count.is_constant()) {
+    return ValueAccess::constant(value.type(),
+                                 *fold(op, value.type(), value.constant(), count.constant()));
+  }
+  Facts facts = lang::facts_of_type(value.type());
+  if (count.is_constant() && count.constant() >= 0 && count.constant() < 62) {
+    std::int64_t power = std::int64_t{1} << count.constant();
+    Facts factor{power, power, power};
+    if (left) facts = lang::facts_mul(value.facts(), factor, value.type());
+    if (!left && value.facts().lo >= 0) facts = lang::facts_div(value.facts(), power, value.type());
+  }
+  Type typed = left ? bits_type(value.type()) : value.type();
+  return Tracer::current(what, a.at())
+      .pure(with_type(left ? "shl." : "shr.", typed), value.type(), {&value, &count}, a.at(), facts);
+}
+
+Value compare(CompareOp op, const Arg& a, const Arg& b, const char* what) {
+  static constexpr const char* kStems[] = {"setp.eq.", "setp.ne.", "setp.lt.",
+                                           "setp.le.", "setp.gt.", "setp.ge."};
+  Pair p = unify(a, b, what);
+  if (p.type == pred) {
+    if (op == CompareOp::ne) return bitwise(BinaryOp::xor_, "xor.", a, b, what);
+    if (op == CompareOp::eq) return !Arg(bitwise(BinaryOp::xor_, "xor.", a, b, what), p.at);
+    refuse_type(what, p.type, "integers and floating-point types", p.at);
+  }
+  bool equality = op == CompareOp::eq || op == CompareOp::ne;
+  if (!is_arithmetic(p.type) && !(equality && is_bits(p.type) && bits(p.type) >= 16)) {
+    refuse_type(what, p.type, "integers and floating-point types", p.at);
+  }
+  if (p.a.is_constant() && p.b.is_constant()) {
+    if (auto folded = fold(op, p.type, p.a.constant(), p.b.constant())) {
+      return ValueAccess::constant(pred, *folded ? 1 : 0);
+    }
+  }
+  if (is_integer(p.type) && (bits(p.type) < 64 || is_signed(p.type))) {  // decided by bounds
+    const Facts& x = p.a.facts();
+    const Facts& y = p.b.facts();
+    bool less = x.hi < y.lo;
+    bool not_greater = x.hi <= y.lo;
+    bool greater = x.lo > y.hi;
+    bool not_less = x.lo >= y.hi;
+    if (op == CompareOp::lt && (less || not_less)) return ValueAccess::constant(pred, less ? 1 : 0);
+    if (op == CompareOp::ge && (less || not_less)) return ValueAccess::constant(pred, less ? 0 : 1);
+    if (op == CompareOp::gt && (greater || not_greater)) {
+      return ValueAccess::constant(pred, greater ? 1 : 0);
+    }
+    if (op == CompareOp::le && (greater || not_greater)) {
+      return ValueAccess::constant(pred, greater ? 0 : 1);
+    }
+  }
+  const char* stem = op == CompareOp::ne && is_real(p.type) ? "setp.neu." : kStems[static_cast<int>(op)];
+  return Tracer::current(what, p.at).pure(with_type(stem, p.type), pred, {&p.a, &p.b}, p.at);
+}
+
+Value min_or_max(BinaryOp op, const Arg& a, const Arg& b, NanMode nan, const char* what) {
+  Pair p = unify(a, b, what);
+  if (!is_arithmetic(p.type)) refuse_type(what, p.type, "integers and floating-point types", p.at);
+  bool smaller = op == BinaryOp::min;
+  if (p.a.is_constant() && p.b.is_constant() && is_integer(p.type)) {
+    return ValueAccess::constant(p.type, *fold(op, p.type, p.a.constant(), p.b.constant()));
+  }
+  std::string stem = smaller ? "min." : "max.";
+  if (nan == NanMode::propagate && is_real(p.type)) {
+    if (p.type == f64) refuse_type(what, p.type, "f16, bf16 and f32 where NaN is propagated", p.at);
+    stem += "NaN.";
+  }
+  Facts facts;
+  if (is_integer(p.type)) {
+    const Facts& x = p.a.facts();
+    const Facts& y = p.b.facts();
+    facts = lang::facts_of_type(p.type);
+    if (smaller) facts = {1, std::min(x.lo, y.lo), std::min(x.hi, y.hi)};
+    if (!smaller) facts = {1, std::max(x.lo, y.lo), std::max(x.hi, y.hi)};
+  }
+  return Tracer::current(what, p.at)
+      .pure(with_type(stem.c_str(), p.type), p.type, {&p.a, &p.b}, p.at, facts);
+}
+
+Value one_operand(const Arg& a, const char* op, Type required, const char* what) {
+  Value x = a.natural();
+  if (x.type() != required) refuse_type(what, x.type(), std::string(name(required)).c_str(), a.at());
+  return Tracer::current(what, a.at()).pure(op, x.type(), {&x}, a.at());
+}
+
+}  // namespace
+
+Value operator+(const Arg& a, const Arg& b) { return add_or_sub(BinaryOp::add, a, b, "operator+"); }
+Value operator-(const Arg& a, const Arg& b) { return add_or_sub(BinaryOp::sub, a, b, "operator-"); }
+Value operator*(const Arg& a, const Arg& b) { return multiply(a, b); }
+
+Value operator/(const Arg& a, const Arg& b) {
+  Pair p = unify(a, b, "operator/");
+  if (is_integer(p.type) && bits(p.type) >= 16) {
+    if (p.a.is_constant() && p.b.is_constant() && p.b.constant() != 0) {
+      return ValueAccess::constant(p.type,
+                                   *fold(BinaryOp::div, p.type, p.a.constant(), p.b.constant()));
+    }
+    return divide_integers(BinaryOp::div, p, "operator/");
+  }
+  if (p.type != f32 && p.type != f64) refuse_type("operator/", p.type, "integers, f32 and f64", p.at);
+  if (p.a.is_constant() && p.b.is_constant()) {
+    return ValueAccess::constant(p.type, *fold(BinaryOp::div, p.type, p.a.constant(), p.b.constant()));
+  }
+  return Tracer::current("operator/", p.at)
+      .pure(with_type("div.rn.", p.type), p.type, {&p.a, &p.b}, p.at);
+}
+
+Value operator%(const Arg& a, const Arg& b) {
+  Pair p = unify(a, b, "operator%");
+  if (!is_integer(p.type) || bits(p.type) < 16) refuse_type("operator%", p.type, "integers", p.at);
+  if (p.a.is_constant() && p.b.is_constant() && p.b.constant() != 0) {
+    return ValueAccess::constant(p.type, *fold(BinaryOp::rem, p.type, p.a.constant(), p.b.constant()));
+  }
+  return divide_integers(BinaryOp::rem, p, "operator%");
+}
+
+Value operator&(const Arg& a, const Arg& b) {
+  return bitwise(BinaryOp::and_, "and.", a, b, "operator&");
+}
+Value operator|(const Arg& a, const Arg& b) {
+  return bitwise(BinaryOp::or_, "or.", a, b, "operator|");
+}
+Value operator^(const Arg& a, const Arg& b) {
+  return bitwise(BinaryOp::xor_, "xor.", a, b, "operator^");
+}
+Value operator<<(const Arg& a, const Arg& b) { return shift(BinaryOp::shl, a, b, "operator<<"); }
+Value operator>>(const Arg& a, const Arg& b) { return shift(BinaryOp::shr, a, b, "operator>>"); }
+
+Value operator-(const Arg& a) {
+  Value x = a.natural();
+  if (!is_arithmetic(x.type())) {
+    refuse_type("operator-", x.type(), "integers and floating-point types", a.at());
+  }
+  if (is_integer(x.type())) {
+    Type signed_type = bits(x.type()) == 64 ? s64 : bits(x.type()) == 32 ? s32 : s16;
+    if (x.is_constant()) return ValueAccess::constant(x.type(), lang::wrap(x.type(), -x.constant()));
+    return Tracer::current("operator-", a.at())
+        .pure(with_type("neg.", signed_type), x.type(), {&x}, a.at(),
+              lang::facts_sub(Facts{std::int64_t{1} << 62, 0, 0}, x.facts(), x.type()));
+  }
+  return Tracer::current("operator-", a.at()).pure(with_type("neg.", x.type()), x.type(), {&x}, a.at());
+}
+
+Value operator~(const Arg& a) {
+  Value x = a.natural();
+  if (is_real(x.type()) || x.type() == pred) {
+    refuse_type("operator~", x.type(), "integers and bit types", a.at());
+  }
+  if (x.is_constant()) return ValueAccess::constant(x.type(), lang::wrap(x.type(), ~x.constant()));
+  return Tracer::current("operator~", a.at())
+      .pure(with_type("not.", bits_type(x.type())), x.type(), {&x}, a.at(),
+            lang::facts_of_type(x.type()));
+}
+
+Value operator!(const Arg& a) {
+  Value x = a.natural();
+  if (x.type() != pred) refuse_type("operator!", x.type(), "a predicate; compare with 0 first", a.at());
+  if (x.is_constant()) return ValueAccess::constant(pred, x.constant() == 0 ? 1 : 0);
+  return Tracer::current("operator!", a.at()).pure("not.pred", pred, {&x}, a.at());
+}
+
+Value operator&&(const Arg& a, const Arg& b) {
+  Value x = a.natural();
+  if (x.type() != pred) refuse_type("operator&&", x.type(), "predicates; compare with 0 first", a.at());
+  return bitwise(BinaryOp::and_, "and.", Arg(x, a.at()), b, "operator&&");
+}
+
+Value operator||(const Arg& a, const Arg& b) {
+  Value x = a.natural();
+  if (x.type() != pred) refuse_type("operator||", x.type(), "predicates; compare with 0 first", a.at());
+  return bitwise(BinaryOp::or_, "or.", Arg(x, a.at()), b, "operator||");
+}
+
+Value operator==(const Arg& a, const Arg& b) { return compare(CompareOp::eq, a, b, "operator=="); }
+Value operator!=(const Arg& a, const Arg& b) { return compare(CompareOp::ne, a, b, "operator!="); }
+Value operator<(const Arg& a, const Arg& b) { return compare(CompareOp::lt, a, b, "operator<"); }
+Value operator<=(const Arg& a, const Arg& b) { return compare(CompareOp::le, a, b, "operator<="); }
+Value operator>(const Arg& a, const Arg& b) { return compare(CompareOp::gt, a, b, "operator>"); }
+Value operator>=(const Arg& a, const Arg& b) { return compare(CompareOp::ge, a, b, "operator>="); }
+
+Value min(const Arg& a, const Arg& b, NanMode nan) {
+  return min_or_max(BinaryOp::min, a, b, nan, "min");
+}
+Value max(const Arg& a, const Arg& b, NanMode nan) {
+  return min_or_max(BinaryOp::max, a, b, nan, "max");
+}
+
+Value abs(const Arg& a) {
+  Value x = a.natural();
+  if (!is_arithmetic(x.type()) || !is_signed(x.type())) {
+    if (!is_packed(x.type())) refuse_type("abs", x.type(), "signed integers and floating-point types", a.at());
+  }
+  return Tracer::current("abs", a.at()).pure(with_type("abs.", x.type()), x.type(), {&x}, a.at());
+}
+
+Value fma(const Arg& a, const Arg& b, const Arg& c) {
+  Type type = !a.is_literal() ? a.value().type() : !b.is_literal() ? b.value().type() : c.natural().type();
+  Value x = a.as(type, "fma");
+  Value y = b.as(type, "fma");
+  Value z = c.as(type, "fma");
+  if (!is_arithmetic(type)) refuse_type("fma", type, "integers and floating-point types", a.at());
+  Tracer& tracer = Tracer::current("fma", a.at());
+  if (is_integer(type)) {
+    Facts facts = lang::facts_add(lang::facts_mul(x.facts(), y.facts(), type), z.facts(), type);
+    return tracer.pure(with_type("mad.lo.", type), type, {&x, &y, &z}, a.at(), facts);
+  }
+  return tracer.pure(with_type("fma.rn.", type), type, {&x, &y, &z}, a.at());
+}
+
+Value select(const Arg& condition, const Arg& a, const Arg& b) {
+  Value c = condition.natural();
+  if (c.type() != pred) refuse_type("select", c.type(), "a predicate as its condition", condition.at());
+  Pair p = a.is_literal() && b.is_literal()
+               ? Pair{a.natural(), b.as(a.natural().type(), "select"), a.natural().type(), a.at()}
+               : unify(a, b, "select");
+  if (c.is_constant()) return c.constant() != 0 ? p.a : p.b;
+  if (p.type == pred) return (Arg(c) && Arg(p.a)) || (Arg(!c) && Arg(p.b));
+  Facts facts{std::gcd(p.a.facts().divisor, p.b.facts().divisor),
+              std::min(p.a.facts().lo, p.b.facts().lo), std::max(p.a.facts().hi, p.b.facts().hi)};
+  return Tracer::current("select", condition.at())
+      .pure(with_type("selp.", bits_type(p.type)), p.type, {&p.a, &p.b, &c}, condition.at(), facts);
+}
+
+Value mul_wide(const Arg& a, const Arg& b) {
+  Pair p = unify(a, b, "mul_wide");
+  if (p.type != s32 && p.type != u32) refuse_type("mul_wide", p.type, "s32 and u32", p.at);
+  Type wide = p.type == s32 ? s64 : u64;
+  if (p.a.is_constant() && p.b.is_constant()) {
+    return ValueAccess::constant(wide, p.a.constant() * p.b.constant());
+  }
+  return Tracer::current("mul_wide", p.at)
+      .pure(with_type("mul.wide.", p.type), wide, {&p.a, &p.b}, p.at,
+            lang::facts_mul(p.a.facts(), p.b.facts(), wide));
+}
+
+Value mul_hi(const Arg& a, const Arg& b) {
+  Pair p = unify(a, b, "mul_hi");
+  if (!is_integer(p.type) || bits(p.type) < 16) refuse_type("mul_hi", p.type, "integers", p.at);
+  return Tracer::current("mul_hi", p.at)
+      .pure(with_type("mul.hi.", p.type), p.type, {&p.a, &p.b}, p.at, lang::facts_of_type(p.type));
+}
+
+Value rsqrt_approx(const Arg& x) { return one_operand(x, "rsqrt.approx.f32", f32, "rsqrt_approx"); }
+Value rcp_approx(const Arg& x) { return one_operand(x, "rcp.approx.f32", f32, "rcp_approx"); }
+Value exp2_approx(const Arg& x) { return one_operand(x, "ex2.approx.f32", f32, "exp2_approx"); }
+Value log2_approx(const Arg& x) { return one_operand(x, "lg2.approx.f32", f32, "log2_approx"); }
+Value tanh_approx(const Arg& x) { return one_operand(x, "tanh.approx.f32", f32, "tanh_approx"); }
+
+Value sqrt(const Arg& x) {
+  Type type = x.natural().type();
+  if (type != f32 && type != f64) refuse_type("sqrt", type, "f32 and f64", x.at());
+  return one_operand(x, type == f32 ? "sqrt.rn.f32" : "sqrt.rn.f64", type, "sqrt");
+}
+
+}  // namespace tilewright

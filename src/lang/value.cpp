@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Value, Var and Arg: construction, assignment, literals.
+#include "tilewright/value.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <utility>
+
+#include "lang/facts.h"
+#include "lang/fold.h"
+#include "lang/tracer.h"
+
+namespace tilewright {
+
+using lang::Tracer;
+
+Value::Value(const Value& other)
+    : type_(other.type_),
+      uniformity_(other.uniformity_),
+      has_reg_(other.has_reg_),
+      direct_var_(other.direct_var_),
+      reg_(other.reg_),
+      region_(other.region_),
+      bits_(other.bits_),
+      facts_(other.facts_) {
+  other.fresh_ = false;  // two holders now
+}
+
+Value::Value(Value&& other) noexcept
+    : type_(other.type_),
+      uniformity_(other.uniformity_),
+      has_reg_(other.has_reg_),
+      direct_var_(other.direct_var_),
+      fresh_(other.fresh_),
+      reg_(other.reg_),
+      region_(other.region_),
+      bits_(other.bits_),
+      facts_(other.facts_) {}
+
+namespace {
+
+const char* move_of(Type type) {
+  if (type == pred) return "mov.pred";
+  int width = bits(type);
+  return width <= 16 ? "mov.b16" : width == 32 ? "mov.b32" : "mov.b64";
+}
+
+Value snapshot(const Var& var, SourceLoc at) {
+  Tracer& tracer = Tracer::current("reading a Var", at);
+  ptx::RegId copy = tracer.new_reg(var.type());
+  tracer.emit(move_of(var.type()), {ptx::reg(copy), ptx::reg(ValueAccess::reg(var))}, at);
+  return tracer.result(var.type(), copy, var.uniformity(), lang::facts_of_type(var.type()));
+}
+
+}  // namespace
+
+Value::Value(const Var& var, SourceLoc at) : Value(snapshot(var, at)) {}
+
+std::int64_t Value::constant() const {
+  TW_ASSERT(!has_reg_, "constant() is asked only of constants");
+  return bits_;
+}
+
+Value Value::assume(Facts facts) const {
+  Value same = *this;
+  same.facts_ = facts;
+  return same;
+}
+
+Arg::Arg(const Var& var, SourceLoc at) : value_(ValueAccess::direct(var)), at_(at) {}
+
+Arg::Arg(Literal kind, std::int64_t integer, double real, SourceLoc at)
+    : kind_(kind), integer_(integer), real_(real), at_(at) {}
+
+namespace {
+
+std::string quoted(double real) {
+  std::string text = std::to_string(real);
+  return text;
+}
+
+}  // namespace
+
+Value Arg::as(Type type, const char* what) const {
+  auto refuse = [&](const std::string& literal) -> Error {
+    return {ErrorKind::user,
+            std::string(what) + ": the literal " + literal + " does not fit the other operand's type " +
+                std::string(name(type)) + "; convert the value with .to() or write another literal",
+            at_};
+  };
+  switch (kind_) {
+    case Literal::none:
+      if (value_.type() != type) {
+        throw Error(ErrorKind::user,
+                    std::string(what) + ": operands have types " + std::string(name(type)) +
+                        " and " + std::string(name(value_.type())) +
+                        "; convert one of them with .to()",
+                    at_);
+      }
+      return value_;
+    case Literal::boolean:
+      if (type != pred) throw refuse(integer_ != 0 ? "true" : "false");
+      return ValueAccess::constant(pred, integer_);
+    case Literal::integer: {
+      auto literal = lang::literal_bits(type, integer_);
+      if (!literal || type == pred) throw refuse(std::to_string(integer_));
+      return ValueAccess::constant(type, *literal);
+    }
+    case Literal::real: {
+      auto literal = lang::literal_bits(type, real_);
+      if (!literal) throw refuse(quoted(real_));
+      return ValueAccess::constant(type, *literal);
+    }
+  }
+  return value_;
+}
+
+Value Arg::natural() const {
+  switch (kind_) {
+    case Literal::none: return value_;
+    case Literal::boolean: return ValueAccess::constant(pred, integer_);
+    case Literal::integer: {
+      bool small = integer_ >= std::numeric_limits<std::int32_t>::min() &&
+                   integer_ <= std::numeric_limits<std::int32_t>::max();
+      return ValueAccess::constant(small ? s32 : s64, integer_);
+    }
+    case Literal::real:
+      return ValueAccess::constant(
+          f32, static_cast<std::int64_t>(std::bit_cast<std::uint32_t>(static_cast<float>(real_))));
+  }
+  return value_;
+}
+
+Value constant(Type type, const Arg& literal) {
+  if (!literal.is_literal()) {
+    throw Error(ErrorKind::user, "constant: takes a literal; convert a value with .to()",
+                literal.at());
+  }
+  return literal.as(type, "constant");
+}
+
+Var::Var(Type type, std::uint32_t reg, Uniformity uniformity)
+    : type_(type), uniformity_(uniformity), reg_(reg) {}
+
+Var::Var(Type type, SourceLoc at)
+    : type_(type), reg_(Tracer::current("Var", at).new_reg(type)) {}
+
+Var::Var(const Arg& init, Uniformity uniformity)
+    : type_(init.natural().type()),
+      uniformity_(uniformity),
+      reg_(Tracer::current("Var", init.at()).new_reg(type_)) {
+  *this = init;
+}
+
+Var::Var(Type type, const Arg& init, Uniformity uniformity)
+    : type_(type),
+      uniformity_(uniformity),
+      reg_(Tracer::current("Var", init.at()).new_reg(type)) {
+  *this = init;
+}
+
+namespace {
+
+void require_uniform(const Value& value, Uniformity promised, const Tracer& tracer, SourceLoc at) {
+  Uniformity got = std::max(value.uniformity(), tracer.divergence());
+  if (got <= promised) return;
+  static constexpr const char* kNames[] = {"grid", "block", "warp", "thread"};
+  throw Error(ErrorKind::user,
+              std::string("assigning to a Var that was promised to be the same in the whole ") +
+                  kNames[static_cast<int>(promised)] + ": the value or the control flow here differs between " +
+                  (got == Uniformity::thread  ? "threads"
+                   : got == Uniformity::warp ? "warps"
+                                             : "blocks") +
+                  "; declare the Var without that promise, or make the value uniform",
+              at);
+}
+
+}  // namespace
+
+Var& Var::operator=(const Arg& value) {
+  Tracer& tracer = Tracer::current("assigning to a Var", value.at());
+  Value source = value.as(type_, "assigning to a Var");
+  require_uniform(source, uniformity_, tracer, value.at());
+  ptx::Operand operand = tracer.operand(source, value.at());
+  tracer.emit(move_of(type_), {ptx::reg(reg_), std::move(operand)}, value.at());
+  return *this;
+}
+
+Var& Var::operator=(Value&& value) {
+  Tracer& tracer = Tracer::current("assigning to a Var", {});
+  if (value.type() == type_) {
+    require_uniform(value, uniformity_, tracer, {});
+    if (tracer.retarget(value, reg_)) return *this;
+  }
+  return *this = Arg(static_cast<const Value&>(value), SourceLoc{});
+}
+
+Var& Var::operator=(const Var& other) { return *this = Arg(other, SourceLoc{}); }
+Var& Var::operator+=(const Arg& value) { return *this = Arg(*this, value.at()) + value; }
+Var& Var::operator-=(const Arg& value) { return *this = Arg(*this, value.at()) - value; }
+Var& Var::operator*=(const Arg& value) { return *this = Arg(*this, value.at()) * value; }
+
+}  // namespace tilewright
