@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
+#include <utility>
 
 #include "tilewright/error.h"
 #include "tilewright/type.h"
@@ -80,7 +81,6 @@ class Var {
   Var(Var&&) = default;
 
   Var& operator=(const Arg& value);
-  Var& operator=(Value&& value);
   Var& operator=(const Var& other);
   Var& operator+=(const Arg& value);
   Var& operator-=(const Arg& value);
@@ -88,6 +88,11 @@ class Var {
 
   Type type() const { return type_; }
   Uniformity uniformity() const { return uniformity_; }
+  /// Of a snapshot: see Value.
+  Value to(Type type, SourceLoc at = SourceLoc::here()) const { return Value(*this, at).to(type, at); }
+  Value bitcast(Type type, SourceLoc at = SourceLoc::here()) const {
+    return Value(*this, at).bitcast(type, at);
+  }
 
  private:
   friend struct ValueAccess;
@@ -103,6 +108,7 @@ class Arg {
  public:
   // NOLINTBEGIN(google-explicit-constructor): expressions convert to it
   Arg(const Value& value, SourceLoc at = SourceLoc::here()) : value_(value), at_(at) {}
+  Arg(Value&& value, SourceLoc at = SourceLoc::here()) : value_(std::move(value)), at_(at) {}
   Arg(const Var& var, SourceLoc at = SourceLoc::here());
   template <std::integral T>
   Arg(T literal, SourceLoc at = SourceLoc::here())

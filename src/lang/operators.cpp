@@ -65,6 +65,11 @@ bool is_affine(const Value& value) {
          !ValueAccess::direct_var(value);
 }
 
+/// An operand handed back as a result: a Var's register becomes a snapshot.
+Value settled(const Value& value, SourceLoc at) {
+  return ValueAccess::direct_var(value) ? ValueAccess::snapshot(value, at) : value;
+}
+
 Value base_of(const Value& value) {
   return ValueAccess::with_addend(value, 0, lang::facts_of_type(value.type()));
 }
@@ -127,7 +132,7 @@ Value multiply(const Arg& a, const Arg& b) {
   if (b_last.is_constant()) {
     std::int64_t factor = b_last.constant();
     if (factor == 0) return ValueAccess::constant(p.type, 0);
-    if (factor == 1) return a_first;
+    if (factor == 1) return settled(a_first, p.at);
     if (is_affine(a_first) && ValueAccess::bits(a_first) != 0) {  // (x + c) * k = x * k + c * k
       Value x = base_of(a_first);
       Value product = tracer.pure(op, p.type, {&x, &b_last}, p.at);
@@ -162,9 +167,9 @@ Value divide_integers(BinaryOp op, const Pair& p, const char* what) {
   Facts facts = remainder ? lang::facts_rem(p.a.facts(), d, p.type)
                           : lang::facts_div(p.a.facts(), d, p.type);
   bool never_negative = !is_signed(p.type) || p.a.facts().lo >= 0;
-  if (d == 1) return remainder ? ValueAccess::constant(p.type, 0) : p.a;
+  if (d == 1) return remainder ? ValueAccess::constant(p.type, 0) : settled(p.a, p.at);
   if (never_negative && p.a.facts().hi < d && bits(p.type) <= 32 && d > 0) {
-    return remainder ? p.a : ValueAccess::constant(p.type, 0);
+    return remainder ? settled(p.a, p.at) : ValueAccess::constant(p.type, 0);
   }
   if (never_negative && is_power_of_two(d)) {
     if (remainder) {
@@ -190,10 +195,10 @@ Value bitwise(BinaryOp op, const char* stem, const Arg& a, const Arg& b, const c
     bool zero = c == 0;
     bool ones = p.type == pred ? c == 1 : lang::wrap(p.type, c) == lang::wrap(p.type, -1);
     if (op == BinaryOp::and_ && zero) return y;
-    if (op == BinaryOp::and_ && ones) return x;
-    if (op == BinaryOp::or_ && zero) return x;
+    if (op == BinaryOp::and_ && ones) return settled(x, p.at);
+    if (op == BinaryOp::or_ && zero) return settled(x, p.at);
     if (op == BinaryOp::or_ && ones) return y;
-    if (op == BinaryOp::xor_ && zero) return x;
+    if (op == BinaryOp::xor_ && zero) return settled(x, p.at);
   }
   return Tracer::current(what, p.at)
       .pure(with_type(stem, bits_type(p.type)), p.type, {&x, &y}, p.at,
@@ -424,7 +429,7 @@ Value select(const Arg& condition, const Arg& a, const Arg& b) {
   Pair p = a.is_literal() && b.is_literal()
                ? Pair{a.natural(), b.as(a.natural().type(), "select"), a.natural().type(), a.at()}
                : unify(a, b, "select");
-  if (c.is_constant()) return c.constant() != 0 ? p.a : p.b;
+  if (c.is_constant()) return settled(c.constant() != 0 ? p.a : p.b, p.at);
   if (p.type == pred) return (Arg(c) && Arg(p.a)) || (Arg(!c) && Arg(p.b));
   Facts facts{std::gcd(p.a.facts().divisor, p.b.facts().divisor),
               std::min(p.a.facts().lo, p.b.facts().lo), std::max(p.a.facts().hi, p.b.facts().hi)};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <new>
 #include <string>
 #include <utility>
@@ -120,6 +121,16 @@ Tracer& Tracer::current(const char* what, SourceLoc at) {
 ptx::Module Tracer::finish() {
   TW_ASSERT(regions_.size() == 1, "every region is closed by the scope that opened it");
   emit("ret", {}, {});
+  std::vector<ptx::Stmt> prologue;
+  for (const Special& special : specials_) {
+    if (!special.used) continue;
+    ptx::Instr read;
+    read.op = ptx::opcode(special.wide ? "mov.u64" : "mov.u32");
+    read.operands = {ptx::reg(special.reg), ptx::special(special.name)};
+    prologue.emplace_back(std::move(read));
+  }
+  function_.body.insert(function_.body.begin(), std::make_move_iterator(prologue.begin()),
+                        std::make_move_iterator(prologue.end()));
   module_.functions.push_back(std::move(function_));
   return std::move(module_);
 }
@@ -177,7 +188,10 @@ ptx::Operand Tracer::operand(const Value& value, SourceLoc at, bool immediate) {
 
 ptx::RegId Tracer::reg_of(const Value& value, SourceLoc at) {
   check_usable(value, at);
-  if (ValueAccess::has_reg(value) && ValueAccess::bits(value) == 0) return ValueAccess::reg(value);
+  if (ValueAccess::has_reg(value) && ValueAccess::bits(value) == 0) {
+    if (ValueAccess::region(value) == 0) use_special(ValueAccess::reg(value));
+    return ValueAccess::reg(value);
+  }
   if (ValueAccess::has_reg(value)) {  // register plus constant
     Value base = ValueAccess::of_reg(value.type(), ValueAccess::reg(value), value.uniformity(),
                                      ValueAccess::region(value), {});
@@ -199,6 +213,23 @@ ptx::RegId Tracer::reg_of(const Value& value, SourceLoc at) {
   Value carrier = ValueAccess::constant(plain, constant_bits);
   Value made = pure(kMoves[register_class(value.type())], value.type(), {&carrier}, at);
   return ValueAccess::reg(made);
+}
+
+Value Tracer::special(const char* register_name, Type type, Uniformity uniformity, Facts facts) {
+  for (const Special& known : specials_) {
+    if (known.name == register_name) {
+      return ValueAccess::of_reg(type, known.reg, uniformity, 0, facts);
+    }
+  }
+  ptx::RegId reg = new_reg(type);
+  specials_.push_back({register_name, reg, bits(type) == 64, false});
+  return ValueAccess::of_reg(type, reg, uniformity, 0, facts);
+}
+
+void Tracer::use_special(ptx::RegId reg) {
+  for (Special& special : specials_) {
+    if (special.reg == reg) special.used = true;
+  }
 }
 
 Value Tracer::result(Type type, ptx::RegId reg, Uniformity uniformity, Facts facts) {
@@ -257,9 +288,7 @@ Value Tracer::pure(std::string_view op, Type type, std::initializer_list<const V
 }
 
 bool Tracer::retarget(const Value& value, ptx::RegId var) {
-  if (!ValueAccess::fresh(value) || !ValueAccess::has_reg(value) || ValueAccess::bits(value) != 0) {
-    return false;
-  }
+  if (!ValueAccess::has_reg(value) || ValueAccess::bits(value) != 0) return false;
   if (function_.body.empty()) return false;
   auto* last = std::get_if<ptx::Instr>(&function_.body.back());
   if (last == nullptr || last->operands.empty()) return false;

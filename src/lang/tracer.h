@@ -80,7 +80,7 @@ class Tracer {
   ptx::RegId reg_of(const Value& value, SourceLoc at);
   /// A Value for a register just written by emit().
   Value result(Type type, ptx::RegId reg, Uniformity uniformity, Facts facts = {});
-  /// Makes the last instruction write `var` instead, if it wrote `value` and nobody else holds it.
+  /// Makes the last instruction write `var` instead, if it wrote `value`. Pre: nobody else holds it.
   bool retarget(const Value& value, ptx::RegId var);
 
   // Regions.
@@ -121,10 +121,12 @@ class Tracer {
   void pop_call();
 
   // Facts of the launch that the trace may use.
-  std::array<int, 3> block{0, 0, 0};  ///< 0: not known
-  std::int64_t shared_bytes = 0;      ///< of all static shared allocations so far
-  std::uint32_t used_barriers = 0;    ///< bit i: named barrier i is allocated
-  std::vector<Value> symbols;         ///< values behind the layout's dynamic integers
+  std::array<int, 3> block{0, 0, 0};  ///< threads of a block; 0: not known
+  std::uint32_t used_barriers = 1;    ///< bit i: barrier i is taken; 0 is the whole block's
+  std::vector<Value> symbols;         ///< values behind the layout's dynamic integers, by id - 1
+
+  /// A special register, read once at the kernel's entry if anything uses it.
+  Value special(const char* register_name, Type type, Uniformity uniformity, Facts facts);
 
  private:
   void check_usable(const Value& value, SourceLoc at) const;
@@ -145,6 +147,14 @@ class Tracer {
   std::unordered_multimap<std::uint64_t, Shared> shared_;
   std::unordered_map<std::uint64_t, ptx::SiteId> sites_;
   std::vector<ptx::SiteId> calls_;
+  struct Special {
+    std::string_view name;
+    ptx::RegId reg;
+    bool wide;
+    bool used;
+  };
+  std::vector<Special> specials_;
+  void use_special(ptx::RegId reg);
   SourceLoc attributed_{};
   std::array<int, 4> reg_counts_{};  // pred, 16, 32, 64
   Tracer* outer_ = nullptr;

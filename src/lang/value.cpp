@@ -180,20 +180,13 @@ void require_uniform(const Value& value, Uniformity promised, const Tracer& trac
 
 Var& Var::operator=(const Arg& value) {
   Tracer& tracer = Tracer::current("assigning to a Var", value.at());
+  bool fresh = !value.is_literal() && ValueAccess::fresh(value.value());
   Value source = value.as(type_, "assigning to a Var");
   require_uniform(source, uniformity_, tracer, value.at());
+  if (fresh && tracer.retarget(value.value(), reg_)) return *this;
   ptx::Operand operand = tracer.operand(source, value.at());
   tracer.emit(move_of(type_), {ptx::reg(reg_), std::move(operand)}, value.at());
   return *this;
-}
-
-Var& Var::operator=(Value&& value) {
-  Tracer& tracer = Tracer::current("assigning to a Var", {});
-  if (value.type() == type_) {
-    require_uniform(value, uniformity_, tracer, {});
-    if (tracer.retarget(value, reg_)) return *this;
-  }
-  return *this = Arg(static_cast<const Value&>(value), SourceLoc{});
 }
 
 Var& Var::operator=(const Var& other) { return *this = Arg(other, SourceLoc{}); }

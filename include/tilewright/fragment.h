@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fragments: a thread's elements in registers, indexed by constants of the trace.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tilewright/tensor.h"
+#include "tilewright/value.h"
+
+namespace tilewright {
+
+/// `size` registers' worth of elements of one type, those of 8 and 16 bits packed into words.
+/// Copies share the registers, as copies of a Tensor share memory: clone() makes new ones.
+class Fragment {
+ public:
+  Fragment(Type type, int size, SourceLoc at = SourceLoc::here());
+
+  Type type() const { return type_; }
+  int size() const { return size_; }
+
+  class Slot {
+   public:
+    Slot(const Fragment& fragment, int index, SourceLoc at);
+    Value get() const;
+    operator Value() const { return get(); }          // NOLINT(google-explicit-constructor)
+    operator Arg() const;                             // NOLINT(google-explicit-constructor)
+    const Slot& operator=(const Arg& value) const;    // NOLINT(misc-unconventional-assign-operator)
+    const Slot& operator=(const Slot& other) const { return *this = Arg(other.get(), at_); }
+    Slot(const Slot&) = default;
+    ~Slot() = default;
+
+   private:
+    const Fragment& fragment_;
+    int index_;
+    SourceLoc at_;
+  };
+  Slot operator[](int index) const { return Slot(*this, index, SourceLoc::here()); }
+  Slot at(int index, SourceLoc where = SourceLoc::here()) const { return Slot(*this, index, where); }
+
+  void fill(const Arg& value) const;
+  Fragment clone(SourceLoc at = SourceLoc::here()) const;
+  /// Every element converted as Value::to does; pairs of 16-bit elements in one instruction.
+  Fragment to(Type type, SourceLoc at = SourceLoc::here()) const;
+  /// Elements [begin, begin + count). Pre: whole words.
+  Fragment part(int begin, int count, SourceLoc at = SourceLoc::here()) const;
+
+  /// Registers of the packed words, for instructions that take them.
+  const std::vector<std::uint32_t>& words() const { return words_; }
+  int elements_per_word() const { return per_word_; }
+
+ private:
+  friend class Slot;
+  Fragment(Type type, int size, std::vector<std::uint32_t> words);
+  Type type_;
+  int size_;
+  int per_word_;
+  std::vector<std::uint32_t> words_;  // b32 registers, or b64 for types of 64 bits
+};
+
+/// combine(element) for every element, as a new fragment of the result's type.
+template <class F>
+Fragment map(const Fragment& a, F&& function, SourceLoc at = SourceLoc::here()) {
+  Value first = function(a.at(0, at).get());
+  Fragment out(first.type(), a.size(), at);
+  out.at(0, at) = Arg(std::move(first), at);
+  for (int i = 1; i < a.size(); ++i) out.at(i, at) = Arg(function(a.at(i, at).get()), at);
+  return out;
+}
+/// function(a[i], b[i]). Pre: equal sizes.
+template <class F>
+Fragment zip_map(const Fragment& a, const Fragment& b, F&& function,
+                 SourceLoc at = SourceLoc::here()) {
+  Value first = function(a.at(0, at).get(), b.at(0, at).get());
+  Fragment out(first.type(), a.size(), at);
+  out.at(0, at) = Arg(std::move(first), at);
+  for (int i = 1; i < a.size(); ++i) {
+    out.at(i, at) = Arg(function(a.at(i, at).get(), b.at(i, at).get()), at);
+  }
+  return out;
+}
+Fragment operator+(const Fragment& a, const Fragment& b);
+Fragment operator-(const Fragment& a, const Fragment& b);
+Fragment operator*(const Fragment& a, const Fragment& b);
+Fragment operator*(const Fragment& a, const Arg& b);
+Fragment operator+(const Fragment& a, const Arg& b);
+
+/// Combines all elements in a fixed tree: neighbours first. Pre: at least one element.
+template <class Combine>
+Value reduce(const Fragment& a, Combine&& combine, SourceLoc at = SourceLoc::here()) {
+  std::vector<Value> level;
+  for (int i = 0; i < a.size(); ++i) level.push_back(a.at(i, at).get());
+  while (level.size() > 1) {
+    std::vector<Value> next;
+    for (std::size_t i = 0; i + 1 < level.size(); i += 2) next.push_back(combine(level[i], level[i + 1]));
+    if (level.size() % 2 == 1) next.push_back(level.back());
+    level.swap(next);
+  }
+  return level.front();
+}
+
+/// Reads `count` consecutive elements from `first` on with the fewest instructions that the known
+/// alignment and `vector_bytes` (at most 16) allow. With a predicate, nothing is read where it is
+/// false and the elements are 0.
+Fragment load(const Element& first, int count, LoadOptions options = {},
+              SourceLoc at = SourceLoc::here());
+Fragment load_if(const Arg& predicate, const Element& first, int count, LoadOptions options = {});
+void store(const Element& first, const Fragment& fragment, StoreOptions options = {},
+           SourceLoc at = SourceLoc::here());
+void store_if(const Arg& predicate, const Element& first, const Fragment& fragment,
+              StoreOptions options = {});
+
+/// Starts an asynchronous copy of 4, 8 or 16 bytes from global to shared memory (cp.async). With a
+/// predicate, zeros are written where it is false.
+void copy_async(const Element& destination, const Element& source, int bytes,
+                SourceLoc at = SourceLoc::here());
+void copy_async_if(const Arg& predicate, const Element& destination, const Element& source,
+                   int bytes);
+
+}  // namespace tilewright

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traced tensors: an address in global or shared memory with a layout, its elements and its tiles.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <type_traits>
+
+#include "tilewright/layout.h"
+#include "tilewright/value.h"
+
+namespace tilewright {
+
+enum class MemorySpace : std::uint8_t { global, shared };
+
+/// How a load or store treats the caches (PTX ISA, cache operators and eviction priority).
+enum class Cache : std::uint8_t {
+  all,          ///< the default: L1 and L2
+  global,       ///< .cg: L2 only
+  streaming,    ///< .cs: likely to be used once
+  no_allocate,  ///< .L1::no_allocate
+};
+/// `read_only` (.nc) is a promise that nothing writes the bytes while the kernel runs.
+struct LoadOptions {
+  Cache cache = Cache::all;
+  bool read_only = false;
+};
+struct StoreOptions {
+  Cache cache = Cache::all;
+};
+
+/// One component of a coordinate: a number, a value, `_`, or a nested coordinate.
+class Index {
+ public:
+  // NOLINTBEGIN(google-explicit-constructor): coordinates are written as plain arguments
+  template <std::integral T>
+  Index(T value) : coord_(static_cast<std::int64_t>(value)) {}
+  Index(const Int& value) : coord_(value) {}
+  Index(const IntTuple& coord) : coord_(coord) {}
+  Index(Underscore whole) : coord_(whole) {}
+  Index(const Value& value, SourceLoc at = SourceLoc::here());
+  Index(const Var& value, SourceLoc at = SourceLoc::here());
+  Index(std::initializer_list<Index> nested);
+  // NOLINTEND(google-explicit-constructor)
+  const IntTuple& coord() const { return coord_; }
+
+ private:
+  IntTuple coord_;
+};
+/// A nested coordinate: coord(block_idx().y, {1, _}).
+IntTuple coord(std::initializer_list<Index> indices);
+template <class... I>
+IntTuple coord(const I&... indices) {
+  return coord({Index(indices)...});
+}
+
+/// A value as an integer of the layout algebra, and back. An Int is materialised in s32 where its
+/// bounds fit, else in s64.
+Int to_int(const Value& value, SourceLoc at = SourceLoc::here());
+Value to_value(const Int& value, SourceLoc at = SourceLoc::here());
+
+class Element;
+
+/// A traced tensor: base address, element type, layout.
+class Tensor {
+ public:
+  /// `base` is a byte address: u64 for global, u32 for shared memory.
+  Tensor(Type type, MemorySpace space, const Value& base, Layout layout, int alignment_bytes);
+
+  Type type() const { return type_; }
+  MemorySpace space() const { return space_; }
+  const Layout& layout() const { return layout_; }
+  const Shape& shape() const { return layout_.shape(); }
+  /// Known alignment of the first element's address.
+  int alignment_bytes() const { return alignment_bytes_; }
+  const Value& base() const { return base_; }
+
+  /// With a `_` in the coordinate the sub-tensor that it keeps, else the element.
+  template <class... I>
+  auto operator()(const I&... indices) const {
+    if constexpr ((std::is_same_v<I, Underscore> || ...)) {
+      return slice(coord(indices...));
+    } else {
+      return element(coord(indices...));
+    }
+  }
+  Tensor slice(const Coord& coord, SourceLoc at = SourceLoc::here()) const;
+  Element element(const Coord& coord, SourceLoc at = SourceLoc::here()) const;
+  /// The tensor that starts `elements` further on, with another layout.
+  Tensor at_offset(const Int& elements, Layout layout, SourceLoc at = SourceLoc::here()) const;
+  /// The same bytes with another layout.
+  Tensor with_layout(Layout layout) const;
+
+ private:
+  Type type_;
+  MemorySpace space_;
+  Value base_;
+  Layout layout_;
+  int alignment_bytes_;
+};
+
+/// One element of a tensor in memory: converts to a Value by loading, `=` stores.
+class Element {
+ public:
+  Element(const Tensor& tensor, Int offset, SourceLoc at);
+  Value load(LoadOptions options = {}) const;
+  void store(const Arg& value, StoreOptions options = {}) const;
+  operator Value() const { return load(); }              // NOLINT(google-explicit-constructor)
+  operator Arg() const { return Arg(load(), at_); }      // NOLINT(google-explicit-constructor)
+  const Element& operator=(const Arg& value) const {     // NOLINT(misc-unconventional-assign-operator)
+    store(value);
+    return *this;
+  }
+  const Element& operator=(const Element& other) const { return *this = Arg(other.load(), at_); }
+  Element(const Element&) = default;
+  ~Element() = default;
+  /// Its byte address: u64 (global) or u32 (shared).
+  Value address() const;
+  const Tensor& tensor() const { return tensor_; }
+  const Int& offset() const { return offset_; }
+
+ private:
+  Tensor tensor_;
+  Int offset_;
+  SourceLoc at_;
+};
+
+/// The tile of shape `tile` at block coordinate `at` of the tensor. The block's offset goes into
+/// the base address once; offsets inside are static where the tensor's strides are.
+Tensor local_tile(const Tensor& tensor, const Shape& tile, const Coord& at_block,
+                  SourceLoc at = SourceLoc::here());
+
+/// Shared memory of the block for a static layout: `alignment_bytes` at least the type's.
+Tensor shared(Type type, const Layout& layout, int alignment_bytes = 16,
+              SourceLoc at = SourceLoc::here());
+/// Dynamic shared memory of the launch as bytes, shared by all that ask: tensors in it start at
+/// `offset_bytes`.
+Tensor dynamic_shared(Type type, const Layout& layout, std::int64_t offset_bytes = 0,
+                      SourceLoc at = SourceLoc::here());
+
+}  // namespace tilewright

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Running a kernel's body once to record its PTX.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tilewright/int_tuple.h"
+#include "tilewright/module.h"
+#include "tilewright/tensor.h"
+#include "tilewright/value.h"
+#include "tilewright/view.h"
+
+namespace tilewright {
+
+/// What a trace knows of a tensor argument. Static leaves of shape and stride are folded into the
+/// code; dynamic ones become parameters, whose divisors and bounds every launch checks.
+struct TensorArg {
+  Type type = Type::none;
+  Shape shape;
+  Stride stride;
+  int alignment_bytes = 1;  ///< that every launch's address has
+
+  friend bool operator==(const TensorArg&, const TensorArg&) = default;
+};
+/// A number that is passed at each launch.
+struct ScalarArg {
+  Type type = Type::none;
+  Facts facts;
+};
+
+/// Which leaves of a view stay parameters.
+struct DynamicModes {
+  std::uint32_t extents = 0;  ///< bit i: extent i
+  std::uint32_t strides = 0;  ///< bit i: stride i
+};
+/// The facts of a view, with the divisors (powers of two up to 16 elements' worth of 16 bytes) and
+/// alignment (at most 16) that its numbers have.
+TensorArg tensor_arg(const View& view, DynamicModes dynamic = {});
+/// Canonical text, part of front keys: "f16 (?{div=8},4096):(4096,1) align=16".
+std::string to_string(const TensorArg& arg);
+/// Why a launch with this view may not use code traced for `arg`; empty if it may.
+std::string mismatch(const TensorArg& arg, const View& view);
+
+/// One kernel parameter: where its value comes from at a launch.
+struct Param {
+  enum class Kind : std::uint8_t { address, extent, stride, scalar };
+  Kind kind = Kind::address;
+  int argument = 0;  ///< which argument of the body
+  int mode = 0;      ///< of its shape or stride
+  Type type = Type::none;
+  friend bool operator==(const Param&, const Param&) = default;
+};
+
+struct TraceOptions {
+  std::string name = "kernel";  ///< says operator and specialisation: shown by profilers
+  ptx::Target target{90, 'a'};
+  std::array<int, 3> block{0, 1, 1};  ///< printed as .reqntid; x = 0: not known
+  int min_blocks_per_sm = 0;          ///< .minnctapersm
+  int max_registers = 0;              ///< .maxnreg
+  std::array<int, 3> cluster{0, 0, 0};
+};
+
+/// A recorded kernel.
+struct Traced {
+  ptx::Module module;
+  std::string entry;
+  std::vector<Param> params;
+  std::array<int, 3> block{0, 1, 1};
+};
+
+namespace detail {
+
+/// Begins a trace on this thread; finish() ends it.
+class Recorder {
+ public:
+  explicit Recorder(const TraceOptions& options, SourceLoc at);
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+  ~Recorder();
+  Tensor parameter(const TensorArg& arg);
+  Value parameter(const ScalarArg& arg);
+  /// A plain number of the host is a constant of the trace.
+  template <std::integral T>
+  T parameter(T value) {
+    return value;
+  }
+  Traced finish();
+
+ private:
+  Value load_parameter(Param param, Facts facts);
+  struct State;
+  State* state_;
+};
+
+}  // namespace detail
+
+/// Calls `body(parameter...)` once, with a Tensor for each TensorArg and a Value for each
+/// ScalarArg, and returns what it recorded. Errors carry the line of the mistake.
+/// Throws Error(unsupported) for what the target does not have.
+template <class Body, class... Args>
+Traced trace(const TraceOptions& options, const Body& body, const Args&... args) {
+  detail::Recorder recorder(options, SourceLoc{});
+  // Braces keep the parameters in order.
+  std::tuple<decltype(recorder.parameter(args))...> parameters{recorder.parameter(args)...};
+  std::apply(body, std::move(parameters));
+  return recorder.finish();
+}
+
+}  // namespace tilewright

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Byte addresses. Constant parts of an offset become the instruction's immediate, so that
+// neighbouring elements share one register.
+#include "lang/address.h"
+
+#include "lang/facts.h"
+
+namespace tilewright::lang {
+namespace {
+
+/// `elements * bytes` in the width of an address, the constant part split off.
+struct ByteOffset {
+  Value dynamic;  // a register, or constant 0
+  std::int64_t constant;
+};
+
+ByteOffset byte_offset(const Tensor& tensor, const Int& elements, SourceLoc at) {
+  std::int64_t size = bytes(tensor.type());
+  Type wide = tensor.space() == MemorySpace::global ? u64 : u32;
+  Value zero = ValueAccess::constant(wide, 0);
+  Value index = to_value(elements, at);
+  if (index.is_constant()) return {zero, index.constant() * size};
+  std::int64_t addend = ValueAccess::bits(index);
+  Value base = ValueAccess::with_addend(
+      index, 0, addend == 0 ? index.facts() : facts_of_type(index.type()));
+  Arg x(base, at);
+  if (wide == u32) {
+    Value narrow = base.type() == s64 ? base.to(s32, at) : base;
+    return {(Arg(narrow, at) * size).to(u32, at), addend * size};
+  }
+  if (base.type() == s32) {
+    Value product = size == 1 ? base.to(s64, at)
+                              : mul_wide(x, Arg(ValueAccess::constant(s32, size), at));
+    return {product.to(u64, at), addend * size};
+  }
+  return {(x * size).to(u64, at), addend * size};
+}
+
+}  // namespace
+
+Value address_of(const Tensor& tensor, const Int& elements, SourceLoc at) {
+  ByteOffset offset = byte_offset(tensor, elements, at);
+  Value sum = Arg(tensor.base(), at) + Arg(offset.dynamic, at);
+  return Arg(sum, at) + offset.constant;
+}
+
+ptx::Operand address_operand(const Tensor& tensor, const Int& elements, SourceLoc at) {
+  Tracer& tracer = Tracer::current("memory access", at);
+  Value address = address_of(tensor, elements, at);
+  constexpr std::int64_t kMaxImmediate = (std::int64_t{1} << 23) - 1;  // SASS: 24 bits, signed
+  std::int64_t addend = ValueAccess::has_reg(address) ? ValueAccess::bits(address) : 0;
+  if (addend > kMaxImmediate || addend < -kMaxImmediate) addend = 0;
+  if (addend == 0) return ptx::address(tracer.reg_of(address, at));
+  Value base = ValueAccess::with_addend(address, 0, facts_of_type(address.type()));
+  return ptx::address(tracer.reg_of(base, at), addend);
+}
+
+Value shared_symbol(Tracer& tracer, ptx::SymbolId id, int alignment_bytes, SourceLoc at) {
+  ptx::RegId reg = tracer.new_reg(u32);
+  tracer.emit("mov.u32", {ptx::reg(reg), ptx::symbol(id)}, at);
+  constexpr std::int64_t kSharedWindow = 1 << 24;
+  return tracer.result(u32, reg, Uniformity::block, {alignment_bytes, 0, kSharedWindow});
+}
+
+}  // namespace tilewright::lang

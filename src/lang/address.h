@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Byte addresses of elements: a shared base register plus an immediate.
+#pragma once
+
+#include "lang/tracer.h"
+#include "tilewright/tensor.h"
+
+namespace tilewright::lang {
+
+/// The byte address `elements` after the tensor's base, as a value (u64, or u32 for shared).
+Value address_of(const Tensor& tensor, const Int& elements, SourceLoc at);
+/// The same as an operand [register + immediate].
+ptx::Operand address_operand(const Tensor& tensor, const Int& elements, SourceLoc at);
+/// The address of a shared-memory symbol, as u32.
+Value shared_symbol(Tracer& tracer, ptx::SymbolId id, int alignment_bytes, SourceLoc at);
+
+}  // namespace tilewright::lang

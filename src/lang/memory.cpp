@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads, stores and asynchronous copies, with the widest vectors that alignment allows.
+#include <algorithm>
+#include <string>
+
+#include "lang/address.h"
+#include "lang/tracer.h"
+#include "tilewright/fragment.h"
+
+namespace tilewright {
+
+using lang::Tracer;
+
+namespace {
+
+const char* cache_suffix(Cache cache, bool load) {
+  switch (cache) {
+    case Cache::all: return "";
+    case Cache::global: return ".cg";
+    case Cache::streaming: return ".cs";
+    case Cache::no_allocate: return load ? ".L1::no_allocate" : ".L1::no_allocate";
+  }
+  return "";
+}
+
+const char* space_name(const Tensor& tensor) {
+  return tensor.space() == MemorySpace::global ? ".global" : ".shared";
+}
+
+std::string load_op(const Tensor& tensor, LoadOptions options) {
+  bool global = tensor.space() == MemorySpace::global;
+  std::string op = "ld";
+  op += space_name(tensor);
+  if (global && options.cache != Cache::no_allocate) op += cache_suffix(options.cache, true);
+  if (global && options.read_only) op += ".nc";
+  if (global && options.cache == Cache::no_allocate) op += cache_suffix(options.cache, true);
+  return op;
+}
+
+std::string store_op(const Tensor& tensor, StoreOptions options) {
+  std::string op = "st";
+  op += space_name(tensor);
+  if (tensor.space() == MemorySpace::global) op += cache_suffix(options.cache, false);
+  return op;
+}
+
+std::string bits_suffix(int width) { return ".b" + std::to_string(width); }
+
+/// Alignment in bytes that is known for the element's address.
+std::int64_t known_alignment(const Element& element) {
+  std::int64_t divisor = element.offset().divisor();
+  std::int64_t offset_bytes = divisor * bytes(element.tensor().type());
+  std::int64_t power = offset_bytes == 0 ? 4096 : offset_bytes & -offset_bytes;
+  return std::min<std::int64_t>(element.tensor().alignment_bytes(), power);
+}
+
+Uniformity loaded_uniformity(const Element& element) {
+  // Warps may read at different times: the same address promises the same value in a warp only.
+  Uniformity where = element.tensor().base().uniformity();
+  if (!element.offset().is_static()) {
+    where = std::max(where, to_value(element.offset()).uniformity());
+  }
+  return std::max(where, Uniformity::warp);
+}
+
+/// One access of `count` registers of `width` bits.
+void access(const char* what, std::string op, const Element& element, const Int& offset, int count,
+            int width, const std::uint32_t* registers, bool load, const std::optional<ptx::Guard>& guard,
+            SourceLoc at) {
+  Tracer& tracer = Tracer::current(what, at);
+  if (count > 1) op += ".v" + std::to_string(count);
+  op += bits_suffix(width);
+  ptx::Operand address = lang::address_operand(element.tensor(), offset, at);
+  ptx::Operand data = ptx::reg(registers[0]);
+  if (count > 1) {
+    std::vector<ptx::Operand> elems;
+    for (int i = 0; i < count; ++i) elems.push_back(ptx::reg(registers[i]));
+    data = ptx::vector(std::move(elems));
+  }
+  ptx::Instr& instr = load ? tracer.emit(op, {data, address}, at) : tracer.emit(op, {address, data}, at);
+  instr.guard = guard;
+}
+
+/// Moves a fragment's words to or from memory, splitting where the alignment asks for it.
+void transfer(const char* what, const std::string& op, const Element& first,
+              const Fragment& fragment, bool load, const std::optional<ptx::Guard>& guard,
+              SourceLoc at) {
+  std::int64_t alignment = known_alignment(first);
+  int type_bits = bits(fragment.type());
+  int word_bits = std::max(type_bits, 32);
+  int total_bits = fragment.size() * type_bits;
+  if (alignment * 8 < word_bits || total_bits % word_bits != 0) {
+    throw Error(ErrorKind::internal, "transfer handles whole aligned words only", at);
+  }
+  int per_access = std::max(1, static_cast<int>(std::min<std::int64_t>(alignment, 16)) * 8 / word_bits);
+  const auto& words = fragment.words();
+  for (int i = 0; i < static_cast<int>(words.size());) {
+    int left = static_cast<int>(words.size()) - i;
+    int count = per_access;
+    while (count > left) count /= 2;
+    Int offset = first.offset() + Int(std::int64_t{i} * fragment.elements_per_word());
+    access(what, op, first, offset, count, word_bits, &words[static_cast<std::size_t>(i)], load, guard, at);
+    i += count;
+  }
+}
+
+bool in_words(const Element& first, Type type, int count) {
+  int word_bits = std::max(bits(type), 32);
+  return known_alignment(first) * 8 >= word_bits && count * bits(type) % word_bits == 0;
+}
+
+std::optional<ptx::Guard> guard_of(const Arg& predicate, const char* what, bool& never) {
+  Value p = predicate.as(pred, what);
+  never = p.is_constant() && p.constant() == 0;
+  if (p.is_constant()) return std::nullopt;
+  return ptx::Guard{Tracer::current(what, predicate.at()).reg_of(p, predicate.at()), false};
+}
+
+Value load_one(const Element& element, const Int& offset, LoadOptions options,
+               const std::optional<ptx::Guard>& guard, SourceLoc at) {
+  Tracer& tracer = Tracer::current("load", at);
+  Type type = element.tensor().type();
+  ptx::RegId reg = tracer.new_reg(type);
+  if (guard) {
+    const char* zero = bits(type) <= 16 ? "mov.b16" : bits(type) == 32 ? "mov.b32" : "mov.b64";
+    tracer.emit(zero, {ptx::reg(reg), ptx::imm(0)}, at);
+  }
+  access("load", load_op(element.tensor(), options), element, offset, 1, bits(type), &reg, true, guard, at);
+  return tracer.result(type, reg, guard ? Uniformity::thread : loaded_uniformity(element));
+}
+
+Fragment load_guarded(const std::optional<ptx::Guard>& guard, const Element& first, int count,
+                      LoadOptions options, SourceLoc at) {
+  Type type = first.tensor().type();
+  Fragment fragment(type, count, at);
+  if (!in_words(first, type, count)) {
+    for (int i = 0; i < count; ++i) {
+      fragment.at(i, at) = Arg(load_one(first, first.offset() + Int(i), options, guard, at), at);
+    }
+    return fragment;
+  }
+  if (guard) fragment.fill(Arg(0, at));
+  transfer("load", load_op(first.tensor(), options), first, fragment, true, guard, at);
+  return fragment;
+}
+
+void store_guarded(const std::optional<ptx::Guard>& guard, const Element& first,
+                   const Fragment& fragment, StoreOptions options, SourceLoc at) {
+  Type type = first.tensor().type();
+  if (fragment.type() != type) {
+    throw Error(ErrorKind::user,
+                "store: the fragment has type " + std::string(name(fragment.type())) +
+                    " and the tensor " + std::string(name(type)) + "; convert with .to()",
+                at);
+  }
+  std::string op = store_op(first.tensor(), options);
+  if (in_words(first, type, fragment.size())) {
+    transfer("store", op, first, fragment, false, guard, at);
+    return;
+  }
+  Tracer& tracer = Tracer::current("store", at);
+  for (int i = 0; i < fragment.size(); ++i) {
+    ptx::RegId reg = tracer.reg_of(fragment.at(i, at).get(), at);
+    access("store", op, first, first.offset() + Int(i), 1, bits(type), &reg, false, guard, at);
+  }
+}
+
+}  // namespace
+
+Value Element::load(LoadOptions options) const {
+  return load_one(*this, offset_, options, std::nullopt, at_);
+}
+
+void Element::store(const Arg& value, StoreOptions options) const {
+  Value stored = value.as(tensor_.type(), "store");
+  Tracer& tracer = Tracer::current("store", at_);
+  ptx::RegId reg = tracer.reg_of(stored, at_);
+  access("store", store_op(tensor_, options), *this, offset_, 1, bits(tensor_.type()), &reg, false,
+         std::nullopt, at_);
+}
+
+Fragment load(const Element& first, int count, LoadOptions options, SourceLoc at) {
+  return load_guarded(std::nullopt, first, count, options, at);
+}
+
+Fragment load_if(const Arg& predicate, const Element& first, int count, LoadOptions options) {
+  bool never = false;
+  std::optional<ptx::Guard> guard = guard_of(predicate, "load_if", never);
+  if (never) {
+    Fragment zeros(first.tensor().type(), count, predicate.at());
+    zeros.fill(Arg(0, predicate.at()));
+    return zeros;
+  }
+  return load_guarded(guard, first, count, options, predicate.at());
+}
+
+void store(const Element& first, const Fragment& fragment, StoreOptions options, SourceLoc at) {
+  store_guarded(std::nullopt, first, fragment, options, at);
+}
+
+void store_if(const Arg& predicate, const Element& first, const Fragment& fragment,
+              StoreOptions options) {
+  bool never = false;
+  std::optional<ptx::Guard> guard = guard_of(predicate, "store_if", never);
+  if (!never) store_guarded(guard, first, fragment, options, predicate.at());
+}
+
+namespace {
+
+void cp_async(const Element& destination, const Element& source, int size,
+              const ptx::Operand* source_size, SourceLoc at) {
+  Tracer& tracer = Tracer::current("copy_async", at);
+  bool spaces = destination.tensor().space() == MemorySpace::shared &&
+                source.tensor().space() == MemorySpace::global;
+  bool sizes = size == 4 || size == 8 || size == 16;
+  if (!spaces || !sizes) {
+    throw Error(ErrorKind::user,
+                "copy_async: " + std::to_string(size) + " bytes from " +
+                    (source.tensor().space() == MemorySpace::global ? "global" : "shared") + " to " +
+                    (destination.tensor().space() == MemorySpace::global ? "global" : "shared") +
+                    " memory; cp.async copies 4, 8 or 16 bytes from global to shared memory",
+                at);
+  }
+  std::int64_t alignment = std::min(known_alignment(destination), known_alignment(source));
+  if (alignment < size) {
+    throw Error(ErrorKind::user,
+                "copy_async: " + std::to_string(size) + " bytes at addresses known to be aligned to " +
+                    std::to_string(alignment) +
+                    "; copy fewer bytes at a time, or give the tensor its alignment",
+                at);
+  }
+  ptx::Operand to = lang::address_operand(destination.tensor(), destination.offset(), at);
+  ptx::Operand from = lang::address_operand(source.tensor(), source.offset(), at);
+  // .cg keeps the line out of L1; it exists for 16 bytes only.
+  const char* op = size == 16 ? "cp.async.cg.shared.global" : "cp.async.ca.shared.global";
+  std::vector<ptx::Operand> operands{to, from, ptx::imm(size)};
+  if (source_size != nullptr) operands.push_back(*source_size);
+  tracer.emit(op, std::move(operands), at);
+}
+
+}  // namespace
+
+void copy_async(const Element& destination, const Element& source, int size, SourceLoc at) {
+  cp_async(destination, source, size, nullptr, at);
+}
+
+void copy_async_if(const Arg& predicate, const Element& destination, const Element& source, int size) {
+  SourceLoc at = predicate.at();
+  Value p = predicate.as(pred, "copy_async_if");
+  if (p.is_constant() && p.constant() != 0) return cp_async(destination, source, size, nullptr, at);
+  Value read = select(Arg(p, at), Arg(ValueAccess::constant(u32, size), at), Arg(0, at));
+  ptx::Operand source_size = Tracer::current("copy_async_if", at).operand(read, at);
+  cp_async(destination, source, size, &source_size, at);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters of a trace: what is known of arguments, how they become registers, how launches fit.
+#include "tilewright/trace.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "lang/facts.h"
+#include "lang/tracer.h"
+
+namespace tilewright {
+
+using lang::Tracer;
+
+namespace {
+
+constexpr int kMaxAlignmentBytes = 16;  // the widest access of a thread
+
+std::int64_t power_of_two_divisor(std::int64_t n, std::int64_t most) {
+  if (n == 0) return most;
+  return std::min(most, n & -n);
+}
+
+/// Extents fit s32 unless this one does not; strides are 64-bit in any case.
+IntFacts extent_facts(std::int64_t extent, std::int64_t divisor) {
+  constexpr std::int64_t kMax32 = std::numeric_limits<std::int32_t>::max();
+  std::int64_t most = extent <= kMax32 ? kMax32 : std::numeric_limits<std::int64_t>::max() / 16;
+  return {divisor, 0, most / divisor * divisor};
+}
+
+IntFacts stride_facts(std::int64_t stride, std::int64_t divisor) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 1024;
+  std::int64_t least = stride < 0 ? -(kMost / divisor * divisor) : 0;
+  return {divisor, least, kMost / divisor * divisor};
+}
+
+bool holds(const Int& leaf, std::int64_t value) {
+  if (leaf.is_static()) return leaf.value() == value;
+  return value >= leaf.min() && value <= leaf.max() && leaf.divisible_by(1) &&
+         value % leaf.divisor() == 0;
+}
+
+}  // namespace
+
+TensorArg tensor_arg(const View& view, DynamicModes dynamic) {
+  TensorArg arg;
+  arg.type = view.type;
+  arg.alignment_bytes = static_cast<int>(power_of_two_divisor(
+      static_cast<std::int64_t>(view.address & 0xff), kMaxAlignmentBytes));
+  std::int64_t elems = std::max<std::int64_t>(1, kMaxAlignmentBytes * 8 / std::max(bits(view.type), 1));
+  std::vector<IntTuple> shape;
+  std::vector<IntTuple> stride;
+  for (int i = 0; i < view.rank; ++i) {
+    auto mode = static_cast<std::size_t>(i);
+    std::int64_t extent = view.shape[mode];
+    std::int64_t step = view.stride[mode];
+    bool free_extent = (dynamic.extents >> i & 1u) != 0;
+    bool free_stride = (dynamic.strides >> i & 1u) != 0;
+    Int e = free_extent ? Int::symbol(0, extent_facts(extent, power_of_two_divisor(extent, elems))) : Int(extent);
+    Int s = free_stride ? Int::symbol(0, stride_facts(step, power_of_two_divisor(step, elems))) : Int(step);
+    shape.emplace_back(e);
+    stride.emplace_back(s);
+  }
+  arg.shape = IntTuple::tuple(std::move(shape));
+  arg.stride = IntTuple::tuple(std::move(stride));
+  return arg;
+}
+
+std::string to_string(const TensorArg& arg) {
+  std::string text = std::string(name(arg.type)) + " " + to_string(arg.shape) + ":" + to_string(arg.stride) +
+                     " align=" + std::to_string(arg.alignment_bytes);
+  // Bounds that are not the usual ones belong to the key too.
+  for (int i = 0; i < arg.shape.rank(); ++i) {
+    const Int& extent = arg.shape[i].value();
+    const Int& stride = arg.stride[i].value();
+    if (!extent.is_static()) text += extent.max() > std::numeric_limits<std::int32_t>::max() ? " long" : "";
+    if (!stride.is_static()) text += stride.min() < 0 ? " signed" : "";
+  }
+  return text;
+}
+
+std::string mismatch(const TensorArg& arg, const View& view) {
+  if (view.type != arg.type) {
+    return "the type is " + std::string(name(view.type)) + ", the kernel was made for " +
+           std::string(name(arg.type));
+  }
+  if (view.rank != arg.shape.rank()) {
+    return "the rank is " + std::to_string(view.rank) + ", the kernel was made for " +
+           std::to_string(arg.shape.rank());
+  }
+  if (view.address % static_cast<std::uint64_t>(arg.alignment_bytes) != 0) {
+    return "the address is not aligned to the " + std::to_string(arg.alignment_bytes) +
+           " bytes that the kernel was made for";
+  }
+  for (int i = 0; i < view.rank; ++i) {
+    auto mode = static_cast<std::size_t>(i);
+    if (!holds(arg.shape[i].value(), view.shape[mode])) {
+      return "extent " + std::to_string(i) + " is " + std::to_string(view.shape[mode]) +
+             ", the kernel was made for " + to_string(arg.shape[i]);
+    }
+    if (!holds(arg.stride[i].value(), view.stride[mode])) {
+      return "stride " + std::to_string(i) + " is " + std::to_string(view.stride[mode]) +
+             ", the kernel was made for " + to_string(arg.stride[i]);
+    }
+  }
+  return {};
+}
+
+namespace detail {
+
+struct Recorder::State {
+  explicit State(const TraceOptions& options) : tracer(options.target, options.name) {}
+  Tracer tracer;
+  Traced traced;
+  int arguments = 0;
+};
+
+namespace {
+
+void require_entry_name(const std::string& entry, SourceLoc at) {
+  bool ok = !entry.empty();
+  for (std::size_t i = 0; i < entry.size(); ++i) {
+    char c = entry[i];
+    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$';
+    bool digit = c >= '0' && c <= '9';
+    ok &= letter || (digit && i > 0);
+  }
+  if (ok) return;
+  throw Error(ErrorKind::user,
+              "trace: '" + entry + "' is no kernel name; use letters, digits and underscores", at);
+}
+
+}  // namespace
+
+Recorder::Recorder(const TraceOptions& options, SourceLoc at) {
+  require_entry_name(options.name, at);
+  state_ = new State(options);
+  Tracer& tracer = state_->tracer;
+  ptx::Tuning& tuning = tracer.function().tuning;
+  if (options.block[0] > 0) {
+    tracer.block = options.block;
+    tuning.reqntid = options.block;
+  }
+  tuning.minnctapersm = options.min_blocks_per_sm;
+  tuning.maxnreg = options.max_registers;
+  tuning.reqnctapercluster = options.cluster;
+  state_->traced.entry = options.name;
+  state_->traced.block = options.block;
+}
+
+Recorder::~Recorder() { delete state_; }
+
+Value Recorder::load_parameter(Param param, Facts facts) {
+  Tracer& tracer = state_->tracer;
+  ptx::Variable variable;
+  variable.space = ptx::Space::param;
+  variable.type = bits(param.type) == 64 && !is_float(param.type)   ? b64
+                  : bits(param.type) == 32 && !is_float(param.type) ? b32
+                                                                    : param.type;
+  if (bits(param.type) == 16) variable.type = b16;
+  variable.name = tracer.function().name + "_param_" + std::to_string(tracer.function().params.size());
+  ptx::SymbolId id = tracer.module().symbol_id(variable.name);
+  ptx::RegId reg = tracer.new_reg(param.type);
+  std::string op = "ld.param." + std::string(name(variable.type));
+  tracer.function().params.push_back(std::move(variable));
+  tracer.emit(op, {ptx::reg(reg), ptx::address_symbol(id)}, {});
+  state_->traced.params.push_back(param);
+  return tracer.result(param.type, reg, Uniformity::grid, facts);
+}
+
+Tensor Recorder::parameter(const TensorArg& arg) {
+  Tracer& tracer = state_->tracer;
+  int index = state_->arguments++;
+  Facts address_facts{arg.alignment_bytes, std::numeric_limits<std::int64_t>::min(),
+                      std::numeric_limits<std::int64_t>::max()};
+  Value base = load_parameter({Param::Kind::address, index, 0, u64}, address_facts);
+  ptx::RegId global = tracer.new_reg(u64);
+  tracer.emit("cvta.to.global.u64", {ptx::reg(global), ptx::reg(ValueAccess::reg(base))}, {});
+  Value address = tracer.result(u64, global, Uniformity::grid, address_facts);
+  auto bind = [&](const Int& leaf, Param::Kind kind, int mode) -> Int {
+    if (leaf.is_static()) return leaf;
+    constexpr std::int64_t kMax32 = std::numeric_limits<std::int32_t>::max();
+    bool small = kind == Param::Kind::extent && leaf.max() <= kMax32;
+    Value value = load_parameter({kind, index, mode, small ? s32 : s64},
+                                 {leaf.divisor(), leaf.min(), leaf.max()});
+    return to_int(value);
+  };
+  std::vector<IntTuple> shape;
+  std::vector<IntTuple> stride;
+  for (int i = 0; i < arg.shape.rank(); ++i) {
+    shape.emplace_back(bind(arg.shape[i].value(), Param::Kind::extent, i));
+  }
+  for (int i = 0; i < arg.stride.rank(); ++i) {
+    stride.emplace_back(bind(arg.stride[i].value(), Param::Kind::stride, i));
+  }
+  Layout layout(IntTuple::tuple(std::move(shape)), IntTuple::tuple(std::move(stride)));
+  return {arg.type, MemorySpace::global, address, std::move(layout), arg.alignment_bytes};
+}
+
+Value Recorder::parameter(const ScalarArg& arg) {
+  int index = state_->arguments++;
+  return load_parameter({Param::Kind::scalar, index, 0, arg.type}, arg.facts);
+}
+
+Traced Recorder::finish() {
+  state_->traced.module = state_->tracer.finish();
+  ptx::check_capabilities(state_->traced.module);
+  return std::move(state_->traced);
+}
+
+}  // namespace detail
+}  // namespace tilewright
