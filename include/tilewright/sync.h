@@ -55,16 +55,20 @@ void grid_dependency_wait(SourceLoc at = SourceLoc::here());
 /// Lets grids that depend on this one start (griddepcontrol.launch_dependents).
 void grid_dependency_launch(SourceLoc at = SourceLoc::here());
 
+namespace detail {
+template <class Combine>
+Value butterfly(const Value& value, int mask, int width, Combine&& combine, SourceLoc at) {
+  if (mask == 0) return value;
+  Value other = shuffle_xor(Arg(value, at), mask, width);
+  return butterfly(combine(value, other), mask / 2, width, combine, at);
+}
+}  // namespace detail
+
 /// Combines `value` over each `width` lanes: every lane gets the result. The order is a butterfly,
 /// fixed for all inputs. `combine(Value, Value)` must commute.
 template <class Combine>
 Value warp_reduce(const Arg& value, Combine&& combine, int width = 32) {
-  Var sum(value);
-  for (int mask = width / 2; mask > 0; mask /= 2) {
-    Value mine = sum;
-    sum = combine(mine, shuffle_xor(Arg(mine, value.at()), mask, width));
-  }
-  return Value(sum, value.at());
+  return detail::butterfly(value.settled(), width / 2, width, combine, value.at());
 }
 
 }  // namespace tilewright

@@ -127,8 +127,10 @@ class Arg {
   Value as(Type type, const char* what) const;
   /// Pre: !is_literal().
   const Value& value() const { return value_; }
-  /// The literal as a value of its natural type: s32 (s64 if it does not fit), f32 or pred.
+  /// The operand at its own type; a literal's is s32 (s64 if it does not fit), f32 or pred.
   Value natural() const;
+  /// As natural(), with a Var read now.
+  Value settled() const;
 
  private:
   enum class Literal : std::uint8_t { none, integer, real, boolean };

@@ -132,6 +132,11 @@ Value Arg::natural() const {
   return value_;
 }
 
+Value Arg::settled() const {
+  Value value = natural();
+  return ValueAccess::direct_var(value) ? ValueAccess::snapshot(value, at_) : value;
+}
+
 Value constant(Type type, const Arg& literal) {
   if (!literal.is_literal()) {
     throw Error(ErrorKind::user, "constant: takes a literal; convert a value with .to()",
