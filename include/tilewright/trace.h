@@ -38,10 +38,10 @@ struct DynamicModes {
   std::uint32_t extents = 0;  ///< bit i: extent i
   std::uint32_t strides = 0;  ///< bit i: stride i
 };
-/// The facts of a view, with the divisors (powers of two up to 16 elements' worth of 16 bytes) and
-/// alignment (at most 16) that its numbers have.
+/// The facts of a view: dynamic strides keep the power of two up to 16 bytes that divides them, the
+/// address its alignment up to 16; of dynamic extents only the bounds are kept.
 TensorArg tensor_arg(const View& view, DynamicModes dynamic = {});
-/// Canonical text, part of front keys: "f16 (?{div=8},4096):(4096,1) align=16".
+/// Canonical text, part of front keys: "f16 (?,4096):(?{div=8},1) align=16".
 std::string to_string(const TensorArg& arg);
 /// Why a launch with this view may not use code traced for `arg`; empty if it may.
 std::string mismatch(const TensorArg& arg, const View& view);

@@ -96,7 +96,7 @@ class Var {
 
  private:
   friend struct ValueAccess;
-  Var(Type type, std::uint32_t reg, Uniformity uniformity);
+  Var(std::uint32_t reg, Type type, Uniformity uniformity);
   Type type_ = Type::none;
   Uniformity uniformity_ = Uniformity::thread;
   std::uint32_t reg_ = 0;

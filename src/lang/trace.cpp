@@ -23,10 +23,10 @@ std::int64_t power_of_two_divisor(std::int64_t n, std::int64_t most) {
 }
 
 /// Extents fit s32 unless this one does not; strides are 64-bit in any case.
-IntFacts extent_facts(std::int64_t extent, std::int64_t divisor) {
+IntFacts extent_facts(std::int64_t extent) {
   constexpr std::int64_t kMax32 = std::numeric_limits<std::int32_t>::max();
   std::int64_t most = extent <= kMax32 ? kMax32 : std::numeric_limits<std::int64_t>::max() / 16;
-  return {divisor, 0, most / divisor * divisor};
+  return {1, 0, most};
 }
 
 IntFacts stride_facts(std::int64_t stride, std::int64_t divisor) {
@@ -57,7 +57,7 @@ TensorArg tensor_arg(const View& view, DynamicModes dynamic) {
     std::int64_t step = view.stride[mode];
     bool free_extent = (dynamic.extents >> i & 1u) != 0;
     bool free_stride = (dynamic.strides >> i & 1u) != 0;
-    Int e = free_extent ? Int::symbol(0, extent_facts(extent, power_of_two_divisor(extent, elems))) : Int(extent);
+    Int e = free_extent ? Int::symbol(0, extent_facts(extent)) : Int(extent);
     Int s = free_stride ? Int::symbol(0, stride_facts(step, power_of_two_divisor(step, elems))) : Int(step);
     shape.emplace_back(e);
     stride.emplace_back(s);

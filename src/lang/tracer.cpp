@@ -54,7 +54,7 @@ void ValueAccess::replace(Value& value, const Value& by) {
 }
 
 Value ValueAccess::snapshot(const Value& direct, SourceLoc at) {
-  return Value(Var(direct.type(), reg(direct), direct.uniformity()), at);
+  return Value(Var(reg(direct), direct.type(), direct.uniformity()), at);
 }
 
 namespace lang {

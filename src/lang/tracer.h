@@ -22,7 +22,7 @@ struct ValueAccess {
   static Value direct(const Var& var);
   static Value with_addend(const Value& value, std::int64_t addend, Facts facts);
   static Var make_var(Type type, ptx::RegId reg, Uniformity uniformity) {
-    return Var(type, reg, uniformity);
+    return Var(reg, type, uniformity);
   }
   static ptx::RegId reg(const Value& value) { return value.reg_; }
   static ptx::RegId reg(const Var& var) { return var.reg_; }

@@ -145,7 +145,7 @@ Value constant(Type type, const Arg& literal) {
   return literal.as(type, "constant");
 }
 
-Var::Var(Type type, std::uint32_t reg, Uniformity uniformity)
+Var::Var(std::uint32_t reg, Type type, Uniformity uniformity)
     : type_(type), uniformity_(uniformity), reg_(reg) {}
 
 Var::Var(Type type, SourceLoc at)

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a recorded kernel to what the cache keeps, and from views to the parameters of a launch.
+#pragma once
+
+#include "tilewright/cache.h"
+#include "tilewright/launch.h"
+#include "tilewright/trace.h"
+#include "tilewright/view.h"
+
+namespace tilewright {
+
+/// Appends what a kernel traced with `arg` takes for this view: its address, then the dynamic
+/// extents and strides. Throws Error(user) if the view does not have the facts of `arg`.
+void pack(Parameters& parameters, const TensorArg& arg, const View& view,
+          SourceLoc at = SourceLoc::here());
+
+/// The text and the entry of a recorded kernel, as KernelCache::get takes them from a trace.
+KernelSource source_of(Traced traced, ptx::LineInfo line_info);
+
+}  // namespace tilewright

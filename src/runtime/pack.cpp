@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters of a launch in the order in which a trace declared them.
+#include "tilewright/pack.h"
+
+#include <limits>
+
+namespace tilewright {
+
+void pack(Parameters& parameters, const TensorArg& arg, const View& view, SourceLoc at) {
+  std::string why = mismatch(arg, view);
+  if (!why.empty()) {
+    throw Error(ErrorKind::user,
+                "launch with " + to_string(view) + ": " + why +
+                    "; make another specialisation for such arguments",
+                at);
+  }
+  parameters.add(view.address);
+  for (int i = 0; i < view.rank; ++i) {
+    const Int& extent = arg.shape[i].value();
+    if (extent.is_static()) continue;
+    std::int64_t value = view.shape[static_cast<std::size_t>(i)];
+    if (extent.max() <= std::numeric_limits<std::int32_t>::max()) {
+      parameters.add(static_cast<std::int32_t>(value));
+    } else {
+      parameters.add(value);
+    }
+  }
+  for (int i = 0; i < view.rank; ++i) {
+    if (!arg.stride[i].value().is_static()) parameters.add(view.stride[static_cast<std::size_t>(i)]);
+  }
+}
+
+KernelSource source_of(Traced traced, ptx::LineInfo line_info) {
+  return {ptx::print(traced.module, line_info), std::move(traced.entry), {}};
+}
+
+}  // namespace tilewright
