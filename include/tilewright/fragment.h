@@ -40,6 +40,8 @@ class Fragment {
 
   void fill(const Arg& value) const;
   Fragment clone(SourceLoc at = SourceLoc::here()) const;
+  /// Copies the elements of `other`. Pre: the same type and size.
+  void assign(const Fragment& other, SourceLoc at = SourceLoc::here()) const;
   /// Every element converted as Value::to does; pairs of 16-bit elements in one instruction.
   Fragment to(Type type, SourceLoc at = SourceLoc::here()) const;
   /// Elements [begin, begin + count). Pre: whole words.

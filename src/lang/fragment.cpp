@@ -132,13 +132,24 @@ void Fragment::fill(const Arg& value) const {
   for (int i = 0; i < size_; ++i) this->at(i, at) = Arg(element, at);
 }
 
-Fragment Fragment::clone(SourceLoc at) const {
-  Fragment copy(type_, size_, at);
-  Tracer& tracer = Tracer::current("clone", at);
+void Fragment::assign(const Fragment& other, SourceLoc at) const {
+  if (other.size() != size_) refuse_sizes("assign", size_, other.size(), at);
+  if (other.type() != type_) {
+    throw Error(ErrorKind::user,
+                "assign: the fragments have types " + std::string(name(type_)) + " and " +
+                    std::string(name(other.type())) + "; convert with .to()",
+                at);
+  }
+  Tracer& tracer = Tracer::current("assign", at);
   const char* move = bits(type_) == 64 ? "mov.b64" : "mov.b32";
   for (std::size_t i = 0; i < words_.size(); ++i) {
-    tracer.emit(move, {ptx::reg(copy.words_[i]), ptx::reg(words_[i])}, at);
+    tracer.emit(move, {ptx::reg(words_[i]), ptx::reg(other.words_[i])}, at);
   }
+}
+
+Fragment Fragment::clone(SourceLoc at) const {
+  Fragment copy(type_, size_, at);
+  copy.assign(*this, at);
   return copy;
 }
 

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host side of rms_norm: checks, folding, configuration, grid.
+#include "kernels/rms_norm/rms_norm.h"
+
+#include "tilewright/cache.h"
+#include "tilewright/pack.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+
+namespace tilewright {
+namespace {
+
+constexpr std::int64_t kMaxRow = std::int64_t{1} << 20;
+
+[[noreturn]] void refuse(const std::string& what, SourceLoc at) {
+  throw Error(ErrorKind::user, "rms_norm: " + what, at);
+}
+
+bool is_real_type(Type type) { return type == bf16 || type == f16 || type == f32; }
+
+/// [..., H] as [T, H]. Throws unless the outer modes are one stride apart.
+View folded(const View& view, const char* which, SourceLoc at) {
+  if (view.rank < 1) refuse(std::string(which) + " has rank 0; it must have the modes [..., H]", at);
+  auto last = static_cast<std::size_t>(view.rank - 1);
+  if (view.shape[last] > 1 && view.stride[last] != 1) {
+    refuse(std::string(which) + " " + to_string(view) + " has " + std::to_string(view.stride[last]) +
+               " as its last stride; it must be 1",
+           at);
+  }
+  View rows = view;
+  rows.rank = 2;
+  rows.shape = {1, view.shape[last]};
+  rows.stride = {view.shape[last], 1};
+  bool first = true;
+  for (std::size_t i = last; i-- > 0;) {
+    if (view.shape[i] != 1) {
+      bool nests = first || view.stride[i] == rows.stride[0] * rows.shape[0];
+      if (!nests && view.shape[i] != 0) {
+        refuse(std::string(which) + " " + to_string(view) +
+                   " has outer modes that do not fold into rows one stride apart; pass a rank-2 view",
+               at);
+      }
+      if (first) rows.stride[0] = view.stride[i];
+      first = false;
+    }
+    rows.shape[0] *= view.shape[i];
+  }
+  return rows;
+}
+
+void check_types(const RmsNormTensors& t, SourceLoc at) {
+  if (!is_real_type(t.x.type)) {
+    refuse("x has type " + std::string(name(t.x.type)) + "; it must be bf16, f16 or f32", at);
+  }
+  if (t.y.type != t.x.type && t.y.type != f32) {
+    refuse("y has type " + std::string(name(t.y.type)) + "; it must be x's type " +
+               std::string(name(t.x.type)) + " or f32",
+           at);
+  }
+  if (t.w && t.w->type != t.x.type && t.w->type != f32) {
+    refuse("w has type " + std::string(name(t.w->type)) + "; it must be x's type " +
+               std::string(name(t.x.type)) + " or f32",
+           at);
+  }
+  if (t.rstd && t.rstd->type != f32) {
+    refuse("rstd has type " + std::string(name(t.rstd->type)) + "; it must be f32", at);
+  }
+}
+
+void check_shapes(const RmsNormTensors& t, SourceLoc at) {
+  std::int64_t h = t.x.shape[1];
+  if (h < 1 || h > kMaxRow) {
+    refuse("x has rows of " + std::to_string(h) + " elements; they must have 1 to " +
+               std::to_string(kMaxRow),
+           at);
+  }
+  if (t.y.shape[0] != t.x.shape[0] || t.y.shape[1] != h) {
+    refuse("x is " + to_string(t.x) + " and y " + to_string(t.y) + "; the shapes must be equal", at);
+  }
+  if (t.w && (t.w->rank != 1 || t.w->shape[0] != h || (h > 1 && t.w->stride[0] != 1))) {
+    refuse("w is " + to_string(*t.w) + "; it must have " + std::to_string(h) + " contiguous elements",
+           at);
+  }
+  if (t.rstd && (t.rstd->rank != 1 || t.rstd->shape[0] != t.x.shape[0])) {
+    refuse("rstd is " + to_string(*t.rstd) + "; it must have one element for each of the " +
+               std::to_string(t.x.shape[0]) + " rows",
+           at);
+  }
+}
+
+void check_memory(const RmsNormTensors& t, SourceLoc at) {
+  bool in_place = t.x == t.y;
+  if (!in_place && overlap(t.x, t.y)) {
+    refuse("x and y overlap without being the same; give y memory of its own, or x itself", at);
+  }
+  if (t.w && overlap(*t.w, t.y)) refuse("w and y overlap; they must be apart", at);
+  if (t.rstd && (overlap(*t.rstd, t.y) || overlap(*t.rstd, t.x))) {
+    refuse("rstd overlaps x or y; it must be apart", at);
+  }
+}
+
+void check_options(const RmsNormOptions& options, std::int64_t h, SourceLoc at) {
+  if (!std::isfinite(options.eps) || options.eps < 0) {
+    refuse("eps=" + std::to_string(options.eps) + "; it must be finite and at least 0", at);
+  }
+  if (!std::isfinite(options.weight_bias)) {
+    refuse("weight_bias=" + std::to_string(options.weight_bias) + "; it must be finite", at);
+  }
+  if (options.partial < 0 || options.partial > h) {
+    refuse("partial=" + std::to_string(options.partial) + "; it must be 0 or at most the row's " +
+               std::to_string(h) + " elements",
+           at);
+  }
+}
+
+/// Elements of the widest access, up to 16 bytes, that divides every offset of every operand.
+int vector_elems(const RmsNormTensors& t) {
+  std::int64_t elems = 16 * 8 / bits(t.x.type);
+  auto fit = [&](const View& view, bool strided) {
+    std::int64_t size = bits(view.type) / 8;
+    // An access of another type splits into several; its first address decides.
+    std::int64_t aligned = std::gcd<std::int64_t>(16, static_cast<std::int64_t>(view.address & 15));
+    std::int64_t most = std::max<std::int64_t>(1, aligned / size);
+    elems = std::min(elems, std::max(most, size > bits(t.x.type) / 8 && aligned == 16 ? elems : most));
+    if (strided && view.shape[0] > 1) elems = std::gcd(elems, view.stride[0]);
+  };
+  fit(t.x, true);
+  fit(t.y, true);
+  if (t.w) fit(*t.w, false);
+  return static_cast<int>(std::gcd(elems, t.x.shape[1]));
+}
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Threads and accesses for a row: by H and the access width alone.
+void choose_row_shape(RmsNormConfig& config) {
+  constexpr int kTargetVectors = 4;  // accesses a thread: four loads in flight hide the latency
+  constexpr int kMaxVectors = 8;
+  std::int64_t vectors = ceil_div(config.h, config.vector_elems);
+  int threads = 32;
+  while (threads < 1024 && threads * kTargetVectors < vectors) threads *= 2;
+  while (threads > 1 && vectors <= 16 && threads / 2 >= vectors) threads /= 2;
+  config.threads_per_row = threads;
+  std::int64_t each = ceil_div(vectors, threads);
+  config.looped = each > kMaxVectors;
+  config.vectors = config.looped ? 1 : static_cast<int>(each);
+}
+
+void choose_grid_shape(RmsNormConfig& config, const DeviceProperties& device, std::int64_t rows) {
+  constexpr int kThreadsOfManyRows = 128;
+  if (config.threads_per_row <= 32 && !config.looped) {
+    bool many = rows * config.threads_per_row > std::int64_t{device.sm_count} * 32;
+    config.rows_per_block = many ? kThreadsOfManyRows / config.threads_per_row
+                                 : std::max(1, 32 / config.threads_per_row);
+  }
+}
+
+std::string text_of(const TensorArg& arg, bool present) { return present ? to_string(arg) : "-"; }
+
+}  // namespace
+
+std::string to_string(const RmsNormConfig& c) {
+  return "h=" + std::to_string(c.h) + " p=" + std::to_string(c.partial) + " v=" +
+         std::to_string(c.vector_elems) + " t=" + std::to_string(c.threads_per_row) + " n=" +
+         std::to_string(c.vectors) + " r=" + std::to_string(c.rows_per_block) +
+         (c.persistent ? " persistent" : "") + (c.looped ? " looped" : "") + (c.has_bias ? " bias" : "") +
+         (c.order == WeightOrder::after_rounding ? " round_first" : "");
+}
+
+RmsNormPlan plan_rms_norm(const DeviceProperties& device, const RmsNormTensors& tensors,
+                          const RmsNormOptions& options, const RmsNormConfig& config, SourceLoc at) {
+  RmsNormPlan plan;
+  plan.config = config;
+  plan.options = options;
+  plan.tensors = tensors;
+  plan.tensors.x = folded(tensors.x, "x", at);
+  plan.tensors.y = folded(tensors.y, "y", at);
+  check_types(plan.tensors, at);
+  check_shapes(plan.tensors, at);
+  check_memory(plan.tensors, at);
+  check_options(options, plan.tensors.x.shape[1], at);
+  constexpr DynamicModes kRows{.extents = 1, .strides = 1};
+  plan.x_arg = tensor_arg(plan.tensors.x, kRows);
+  plan.y_arg = tensor_arg(plan.tensors.y, kRows);
+  // An absent tensor takes part as x or y: the traced code does not touch it.
+  plan.w_arg = plan.tensors.w ? tensor_arg(*plan.tensors.w) : plan.x_arg;
+  plan.rstd_arg = plan.tensors.rstd ? tensor_arg(*plan.tensors.rstd, {.extents = 1, .strides = 1}) : plan.y_arg;
+  std::int64_t rows = plan.tensors.x.shape[0];
+  std::int64_t blocks = ceil_div(rows, config.rows_per_block);
+  if (config.persistent) {
+    std::int64_t resident = std::max(1, 2048 / config.threads());
+    blocks = std::min(blocks, resident * std::max(device.sm_count, 1));
+  }
+  if (blocks > 2'147'483'647) refuse("x has " + std::to_string(rows) + " rows; at most 2147483647", at);
+  plan.launch.grid.x = static_cast<int>(blocks);
+  plan.launch.block.x = config.threads();
+  return plan;
+}
+
+RmsNormPlan plan_rms_norm(const DeviceProperties& device, const RmsNormTensors& tensors,
+                          const RmsNormOptions& options, SourceLoc at) {
+  RmsNormTensors rows = tensors;
+  rows.x = folded(tensors.x, "x", at);
+  rows.y = folded(tensors.y, "y", at);
+  check_types(rows, at);
+  check_shapes(rows, at);
+  RmsNormConfig config;
+  config.h = rows.x.shape[1];
+  config.partial = options.partial > 0 ? options.partial : config.h;
+  config.has_bias = options.weight_bias != 0;
+  config.order = options.order;
+  config.vector_elems = vector_elems(rows);
+  choose_row_shape(config);
+  choose_grid_shape(config, device, rows.x.shape[0]);
+  return plan_rms_norm(device, tensors, options, config, at);
+}
+
+std::string RmsNormPlan::key() const {
+  return "rms_norm/1 " + to_string(config) + " | " + to_string(x_arg) + " | " +
+         text_of(w_arg, tensors.w.has_value()) + " | " + to_string(y_arg) + " | " +
+         text_of(rstd_arg, tensors.rstd.has_value());
+}
+
+Parameters RmsNormPlan::parameters() const {
+  Parameters parameters;
+  pack(parameters, x_arg, tensors.x);
+  pack(parameters, w_arg, tensors.w.value_or(tensors.x));
+  pack(parameters, y_arg, tensors.y);
+  pack(parameters, rstd_arg, tensors.rstd.value_or(tensors.y));
+  parameters.add(options.eps);
+  parameters.add(options.weight_bias);
+  return parameters;
+}
+
+PreparedLaunch prepare_rms_norm(const Device& device, const RmsNormPlan& plan, SourceLoc at) {
+  Kernel kernel = KernelCache::global().get(
+      device, plan.key(),
+      [&](ptx::LineInfo info) { return source_of(plan.trace(device.target()), info); }, {}, at);
+  return kernel.prepare(plan.launch, plan.parameters(), at);
+}
+
+void rms_norm(const Stream& stream, const RmsNormTensors& tensors, const RmsNormOptions& options,
+              SourceLoc at) {
+  const Device& device = stream.device();
+  RmsNormPlan plan = plan_rms_norm(device.properties(), tensors, options, at);
+  if (plan.tensors.x.shape[0] == 0) return;
+  prepare_rms_norm(device, plan, at).launch(stream, at);
+}
+
+}  // namespace tilewright
