@@ -3,7 +3,7 @@
 #include "kernels/rms_norm/rms_norm.h"
 
 #include "tilewright/cache.h"
-#include "tilewright/pack.h"
+#include "tilewright/compile.h"
 
 #include <algorithm>
 #include <cmath>

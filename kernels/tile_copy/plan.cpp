@@ -3,7 +3,7 @@
 #include "kernels/tile_copy/tile_copy.h"
 
 #include "tilewright/cache.h"
-#include "tilewright/pack.h"
+#include "tilewright/compile.h"
 
 #include <algorithm>
 #include <numeric>

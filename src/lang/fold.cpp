@@ -2,10 +2,9 @@
 // Constant folding.
 #include "lang/fold.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
-
-#include "tilewright/number_formats.h"
 
 namespace tilewright::lang {
 namespace {
@@ -16,6 +15,22 @@ std::int64_t to_bits(T value) {
 }
 float as_f32(std::int64_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits)); }
 double as_f64(std::int64_t bits) { return std::bit_cast<double>(bits); }
+
+/// The bits of the nearest value, ties to even, with `mantissa` bits and the exponent range
+/// [least, most] of normal numbers; overflow gives infinity.
+std::int64_t nearest_bits(double value, int mantissa, int least, int most) {
+  std::int64_t sign = std::signbit(value) ? 1 : 0;
+  int exponent_bits = most == 15 ? 5 : 8;
+  std::int64_t infinity = ((std::int64_t{1} << exponent_bits) - 1) << mantissa;
+  std::int64_t top = sign << (exponent_bits + mantissa);
+  double magnitude = std::fabs(value);
+  if (std::isnan(value)) return infinity | (std::int64_t{1} << (mantissa - 1));
+  if (magnitude == 0) return top;
+  int exponent = std::isinf(value) ? most + 1 : std::max(std::ilogb(magnitude), least);
+  if (exponent > most) return top | infinity;
+  auto steps = static_cast<std::int64_t>(std::nearbyint(std::scalbn(magnitude, mantissa - exponent)));
+  return top | (steps + (std::int64_t{exponent - least} << mantissa));
+}
 
 template <class T>
 std::optional<T> fold_float(BinaryOp op, T a, T b) {
@@ -138,8 +153,8 @@ std::optional<std::int64_t> literal_bits(Type type, std::int64_t integer) {
 std::optional<std::int64_t> literal_bits(Type type, double real) {
   if (type == f64) return to_bits<double, std::uint64_t>(real);
   if (type == f32) return to_bits<float, std::uint32_t>(static_cast<float>(real));
-  if (type == f16) return f32_to_f16(static_cast<float>(real));
-  if (type == bf16) return f32_to_bf16(static_cast<float>(real));
+  if (type == f16) return nearest_bits(real, 10, -14, 15);
+  if (type == bf16) return nearest_bits(real, 7, -126, 127);
   return std::nullopt;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a recorded kernel to what the cache keeps, and from views to the parameters of a launch.
+// From a recorded kernel to a loaded one, and from views to the parameters of a launch.
 #pragma once
 
 #include "tilewright/cache.h"
@@ -13,6 +13,10 @@ namespace tilewright {
 /// extents and strides. Throws Error(user) if the view does not have the facts of `arg`.
 void pack(Parameters& parameters, const TensorArg& arg, const View& view,
           SourceLoc at = SourceLoc::here());
+
+/// Assembles and loads a recorded kernel, without a cache. Emulated devices report source lines.
+Kernel compile(const Device& device, Traced traced, const AssembleOptions& options = {},
+               SourceLoc at = SourceLoc::here());
 
 /// The text and the entry of a recorded kernel, as KernelCache::get takes them from a trace.
 KernelSource source_of(Traced traced, ptx::LineInfo line_info);

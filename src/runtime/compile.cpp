@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parameters of a launch in the order in which a trace declared them.
-#include "tilewright/pack.h"
+#include "tilewright/compile.h"
 
 #include <limits>
 
@@ -28,6 +28,13 @@ void pack(Parameters& parameters, const TensorArg& arg, const View& view, Source
   for (int i = 0; i < view.rank; ++i) {
     if (!arg.stride[i].value().is_static()) parameters.add(view.stride[static_cast<std::size_t>(i)]);
   }
+}
+
+Kernel compile(const Device& device, Traced traced, const AssembleOptions& options, SourceLoc at) {
+  bool emulated = device.kind() == DeviceKind::emulated;
+  std::string text =
+      ptx::print(traced.module, emulated ? ptx::LineInfo::on : ptx::LineInfo::off);
+  return load_ptx(device, text, traced.entry, options, at);
 }
 
 KernelSource source_of(Traced traced, ptx::LineInfo line_info) {
