@@ -39,7 +39,8 @@ int run(const char* device_name) {
 
   // Parameters in the order of the arguments; a launch checks that the views fit.
   tw::Parameters parameters;
-  for (const tw::View& view : {a_view, a_view, c_view}) tw::pack(parameters, arg, view);
+  for (const tw::View& view : {a_view, a_view, c_view})
+    tw::pack(parameters, arg, view);
   tw::Stream stream(device);
   kernel.launch({.grid = {(kElems + kThreads - 1) / kThreads}, .block = {kThreads}}, parameters,
                 stream);

@@ -2,9 +2,9 @@
 // Control flow that the device decides: if_, for_, while_, and the macros over them.
 #pragma once
 
-#include <cstdint>
-
 #include "tilewright/value.h"
+
+#include <cstdint>
 
 namespace tilewright {
 
@@ -120,15 +120,15 @@ void return_(SourceLoc at = SourceLoc::here());
 }  // namespace tilewright
 
 /// TW_IF(cond) { ... } TW_ELSE { ... }: if_() and else_() without lambdas.
-#define TW_IF(condition)                                                                     \
+#define TW_IF(condition) \
   for (::tilewright::detail::IfScope tw_scope((condition), "TW_IF"); tw_scope.once();)
 #define TW_ELSE for (::tilewright::detail::ElseScope tw_scope; tw_scope.once();)
 /// TW_FOR(i, begin, end, step) { ... }: for_() without a lambda.
-#define TW_FOR(i, begin, end, step)                                                          \
-  for (::tilewright::detail::ForScope tw_scope((begin), (end), (step)); tw_scope.once();)    \
+#define TW_FOR(i, begin, end, step)                                                       \
+  for (::tilewright::detail::ForScope tw_scope((begin), (end), (step)); tw_scope.once();) \
     if (const ::tilewright::Value i = tw_scope.index(); true)
 /// TW_WHILE(cond) { ... }: while_() without lambdas.
-#define TW_WHILE(condition_expression)                                                       \
-  for (::tilewright::detail::WhileScope tw_scope(::tilewright::SourceLoc::here());           \
-       tw_scope.once();)                                                                     \
+#define TW_WHILE(condition_expression)                                             \
+  for (::tilewright::detail::WhileScope tw_scope(::tilewright::SourceLoc::here()); \
+       tw_scope.once();)                                                           \
     if (tw_scope.condition((condition_expression)); true)

@@ -2,11 +2,11 @@
 // Fragments: a thread's elements in registers, indexed by constants of the trace.
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include "tilewright/tensor.h"
 #include "tilewright/value.h"
+
+#include <cstdint>
+#include <vector>
 
 namespace tilewright {
 
@@ -23,9 +23,9 @@ class Fragment {
    public:
     Slot(const Fragment& fragment, int index, SourceLoc at);
     Value get() const;
-    operator Value() const { return get(); }          // NOLINT(google-explicit-constructor)
-    operator Arg() const;                             // NOLINT(google-explicit-constructor)
-    const Slot& operator=(const Arg& value) const;    // NOLINT(misc-unconventional-assign-operator)
+    operator Value() const { return get(); }        // NOLINT(google-explicit-constructor)
+    operator Arg() const;                           // NOLINT(google-explicit-constructor)
+    const Slot& operator=(const Arg& value) const;  // NOLINT(misc-unconventional-assign-operator)
     const Slot& operator=(const Slot& other) const { return *this = Arg(other.get(), at_); }
     Slot(const Slot&) = default;
     ~Slot() = default;
@@ -36,7 +36,9 @@ class Fragment {
     SourceLoc at_;
   };
   Slot operator[](int index) const { return Slot(*this, index, SourceLoc::here()); }
-  Slot at(int index, SourceLoc where = SourceLoc::here()) const { return Slot(*this, index, where); }
+  Slot at(int index, SourceLoc where = SourceLoc::here()) const {
+    return Slot(*this, index, where);
+  }
 
   void fill(const Arg& value) const;
   Fragment clone(SourceLoc at = SourceLoc::here()) const;
@@ -66,7 +68,8 @@ Fragment map(const Fragment& a, F&& function, SourceLoc at = SourceLoc::here()) 
   Value first = function(a.at(0, at).get());
   Fragment out(first.type(), a.size(), at);
   out.at(0, at) = Arg(std::move(first), at);
-  for (int i = 1; i < a.size(); ++i) out.at(i, at) = Arg(function(a.at(i, at).get()), at);
+  for (int i = 1; i < a.size(); ++i)
+    out.at(i, at) = Arg(function(a.at(i, at).get()), at);
   return out;
 }
 /// function(a[i], b[i]). Pre: equal sizes.
@@ -91,10 +94,12 @@ Fragment operator+(const Fragment& a, const Arg& b);
 template <class Combine>
 Value reduce(const Fragment& a, Combine&& combine, SourceLoc at = SourceLoc::here()) {
   std::vector<Value> level;
-  for (int i = 0; i < a.size(); ++i) level.push_back(a.at(i, at).get());
+  for (int i = 0; i < a.size(); ++i)
+    level.push_back(a.at(i, at).get());
   while (level.size() > 1) {
     std::vector<Value> next;
-    for (std::size_t i = 0; i + 1 < level.size(); i += 2) next.push_back(combine(level[i], level[i + 1]));
+    for (std::size_t i = 0; i + 1 < level.size(); i += 2)
+      next.push_back(combine(level[i], level[i + 1]));
     if (level.size() % 2 == 1) next.push_back(level.back());
     level.swap(next);
   }

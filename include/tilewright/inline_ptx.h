@@ -2,11 +2,11 @@
 // PTX written by hand inside a kernel, through the same checks as everything else.
 #pragma once
 
+#include "tilewright/value.h"
+
 #include <initializer_list>
 #include <string_view>
 #include <vector>
-
-#include "tilewright/value.h"
 
 namespace tilewright {
 

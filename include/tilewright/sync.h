@@ -2,9 +2,9 @@
 // Barriers, shuffles, votes, and the completion of asynchronous copies.
 #pragma once
 
-#include <cstdint>
-
 #include "tilewright/value.h"
+
+#include <cstdint>
 
 namespace tilewright {
 

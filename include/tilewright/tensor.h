@@ -2,12 +2,12 @@
 // Traced tensors: an address in global or shared memory with a layout, its elements and its tiles.
 #pragma once
 
+#include "tilewright/layout.h"
+#include "tilewright/value.h"
+
 #include <cstdint>
 #include <initializer_list>
 #include <type_traits>
-
-#include "tilewright/layout.h"
-#include "tilewright/value.h"
 
 namespace tilewright {
 
@@ -105,9 +105,9 @@ class Element {
   Element(const Tensor& tensor, Int offset, SourceLoc at);
   Value load(LoadOptions options = {}) const;
   void store(const Arg& value, StoreOptions options = {}) const;
-  operator Value() const { return load(); }              // NOLINT(google-explicit-constructor)
-  operator Arg() const { return Arg(load(), at_); }      // NOLINT(google-explicit-constructor)
-  const Element& operator=(const Arg& value) const {     // NOLINT(misc-unconventional-assign-operator)
+  operator Value() const { return load(); }           // NOLINT(google-explicit-constructor)
+  operator Arg() const { return Arg(load(), at_); }   // NOLINT(google-explicit-constructor)
+  const Element& operator=(const Arg& value) const {  // NOLINT(misc-unconventional-assign-operator)
     store(value);
     return *this;
   }

@@ -20,6 +20,15 @@
 #include "tilewright/type.h"
 
 // lang
+#include "tilewright/control.h"
+#include "tilewright/copy.h"
+#include "tilewright/fragment.h"
+#include "tilewright/inline_ptx.h"
+#include "tilewright/sync.h"
+#include "tilewright/tensor.h"
+#include "tilewright/thread.h"
+#include "tilewright/trace.h"
+#include "tilewright/value.h"
 #include "tilewright/view.h"
 
 // emu
@@ -31,6 +40,7 @@
 #include "tilewright/assembler.h"
 #include "tilewright/buffer.h"
 #include "tilewright/cache.h"
+#include "tilewright/compile.h"
 #include "tilewright/device.h"
 #include "tilewright/graph.h"
 #include "tilewright/kernel.h"

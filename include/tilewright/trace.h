@@ -2,18 +2,18 @@
 // Running a kernel's body once to record its PTX.
 #pragma once
 
+#include "tilewright/int_tuple.h"
+#include "tilewright/module.h"
+#include "tilewright/tensor.h"
+#include "tilewright/value.h"
+#include "tilewright/view.h"
+
 #include <array>
 #include <concepts>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
-
-#include "tilewright/int_tuple.h"
-#include "tilewright/module.h"
-#include "tilewright/tensor.h"
-#include "tilewright/value.h"
-#include "tilewright/view.h"
 
 namespace tilewright {
 

@@ -2,13 +2,13 @@
 // Traced values: `Value` (immutable), `Var` (a register that can be assigned), and their operators.
 #pragma once
 
+#include "tilewright/error.h"
+#include "tilewright/type.h"
+
 #include <concepts>
 #include <cstdint>
 #include <limits>
 #include <utility>
-
-#include "tilewright/error.h"
-#include "tilewright/type.h"
 
 namespace tilewright {
 
@@ -33,8 +33,11 @@ class Value {
   Value(const Value& other);
   Value(Value&& other) noexcept;
   /// Takes a snapshot of the register.
-  Value(const Var& var, SourceLoc at = SourceLoc::here());  // NOLINT(google-explicit-constructor): reads as an expression
-  Value& operator=(const Value&) = delete;  // "assign to a Var: a Value is what an expression computed"
+  Value(const Var& var,
+        SourceLoc at =
+            SourceLoc::here());  // NOLINT(google-explicit-constructor): reads as an expression
+  Value& operator=(const Value&) =
+      delete;  // "assign to a Var: a Value is what an expression computed"
   ~Value() = default;
 
   Type type() const { return type_; }
@@ -89,7 +92,9 @@ class Var {
   Type type() const { return type_; }
   Uniformity uniformity() const { return uniformity_; }
   /// Of a snapshot: see Value.
-  Value to(Type type, SourceLoc at = SourceLoc::here()) const { return Value(*this, at).to(type, at); }
+  Value to(Type type, SourceLoc at = SourceLoc::here()) const {
+    return Value(*this, at).to(type, at);
+  }
   Value bitcast(Type type, SourceLoc at = SourceLoc::here()) const {
     return Value(*this, at).bitcast(type, at);
   }
@@ -146,7 +151,8 @@ class Arg {
 Value constant(Type type, const Arg& literal);
 
 // Arithmetic. Both operands have one type. Floating point rounds each operation to nearest even
-// (printed with .rn, so that ptxas contracts nothing); integers wrap. Shifts take a u32 or s32 count.
+// (printed with .rn, so that ptxas contracts nothing); integers wrap. Shifts take a u32 or s32
+// count.
 Value operator+(const Arg& a, const Arg& b);
 Value operator-(const Arg& a, const Arg& b);
 Value operator*(const Arg& a, const Arg& b);

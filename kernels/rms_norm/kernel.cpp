@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device side of rms_norm.
 #include "kernels/rms_norm/rms_norm.h"
-
 #include "tilewright/control.h"
 #include "tilewright/fragment.h"
 #include "tilewright/sync.h"
@@ -31,7 +30,8 @@ class RmsNormKernel {
         partials_(shared(f32, Layout(Shape{warps_per_row(), 2}))) {}
 
   void run() const {
-    Value first = block_idx().x * config_.rows_per_block + linear_thread_idx() / config_.threads_per_row;
+    Value first =
+        block_idx().x * config_.rows_per_block + linear_thread_idx() / config_.threads_per_row;
     if (config_.looped) {
       if_(first < rows_, [&] { normalise_in_two_passes(first); });
     } else if (config_.persistent) {
@@ -44,13 +44,13 @@ class RmsNormKernel {
  private:
   using Row = std::vector<Fragment>;  // one fragment an access
 
-  int warps_per_row() const { return config_.threads_per_row > 32 ? config_.threads_per_row / 32 : 1; }
+  int warps_per_row() const {
+    return config_.threads_per_row > 32 ? config_.threads_per_row / 32 : 1;
+  }
   std::int64_t row_vectors() const { return config_.h / config_.vector_elems; }
 
   /// Where access j of this thread begins in the row.
-  Value column(int j) const {
-    return (lane_ + j * config_.threads_per_row) * config_.vector_elems;
-  }
+  Value column(int j) const { return (lane_ + j * config_.threads_per_row) * config_.vector_elems; }
   /// Whether access j is inside the row: constant for all but the last one.
   Value inside_row(int j) const {
     return lane_ + j * config_.threads_per_row < static_cast<int>(row_vectors());
@@ -95,7 +95,8 @@ class RmsNormKernel {
       Value r = reciprocal_rms(sum_of_squares(x), side);
       parity = 1 - side;
       finish_row(row, x, weights, r);
-      for (std::size_t j = 0; j < x.size(); ++j) x[j].assign(following[j]);
+      for (std::size_t j = 0; j < x.size(); ++j)
+        x[j].assign(following[j]);
     });
   }
 
@@ -108,7 +109,8 @@ class RmsNormKernel {
     }
     while (sums.size() > 1) {
       std::vector<Value> next;
-      for (std::size_t i = 0; i + 1 < sums.size(); i += 2) next.push_back(sums[i] + sums[i + 1]);
+      for (std::size_t i = 0; i + 1 < sums.size(); i += 2)
+        next.push_back(sums[i] + sums[i + 1]);
       if (sums.size() % 2 == 1) next.push_back(sums.back());
       sums.swap(next);
     }

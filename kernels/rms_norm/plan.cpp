@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host side of rms_norm: checks, folding, configuration, grid.
 #include "kernels/rms_norm/rms_norm.h"
-
 #include "tilewright/cache.h"
 #include "tilewright/compile.h"
 
@@ -23,11 +22,12 @@ bool is_real_type(Type type) { return type == bf16 || type == f16 || type == f32
 
 /// [..., H] as [T, H]. Throws unless the outer modes are one stride apart.
 View folded(const View& view, const char* which, SourceLoc at) {
-  if (view.rank < 1) refuse(std::string(which) + " has rank 0; it must have the modes [..., H]", at);
+  if (view.rank < 1)
+    refuse(std::string(which) + " has rank 0; it must have the modes [..., H]", at);
   auto last = static_cast<std::size_t>(view.rank - 1);
   if (view.shape[last] > 1 && view.stride[last] != 1) {
-    refuse(std::string(which) + " " + to_string(view) + " has " + std::to_string(view.stride[last]) +
-               " as its last stride; it must be 1",
+    refuse(std::string(which) + " " + to_string(view) + " has " +
+               std::to_string(view.stride[last]) + " as its last stride; it must be 1",
            at);
   }
   View rows = view;
@@ -39,9 +39,10 @@ View folded(const View& view, const char* which, SourceLoc at) {
     if (view.shape[i] != 1) {
       bool nests = first || view.stride[i] == rows.stride[0] * rows.shape[0];
       if (!nests && view.shape[i] != 0) {
-        refuse(std::string(which) + " " + to_string(view) +
-                   " has outer modes that do not fold into rows one stride apart; pass a rank-2 view",
-               at);
+        refuse(
+            std::string(which) + " " + to_string(view) +
+                " has outer modes that do not fold into rows one stride apart; pass a rank-2 view",
+            at);
       }
       if (first) rows.stride[0] = view.stride[i];
       first = false;
@@ -78,11 +79,13 @@ void check_shapes(const RmsNormTensors& t, SourceLoc at) {
            at);
   }
   if (t.y.shape[0] != t.x.shape[0] || t.y.shape[1] != h) {
-    refuse("x is " + to_string(t.x) + " and y " + to_string(t.y) + "; the shapes must be equal", at);
+    refuse("x is " + to_string(t.x) + " and y " + to_string(t.y) + "; the shapes must be equal",
+           at);
   }
   if (t.w && (t.w->rank != 1 || t.w->shape[0] != h || (h > 1 && t.w->stride[0] != 1))) {
-    refuse("w is " + to_string(*t.w) + "; it must have " + std::to_string(h) + " contiguous elements",
-           at);
+    refuse(
+        "w is " + to_string(*t.w) + "; it must have " + std::to_string(h) + " contiguous elements",
+        at);
   }
   if (t.rstd && (t.rstd->rank != 1 || t.rstd->shape[0] != t.x.shape[0])) {
     refuse("rstd is " + to_string(*t.rstd) + "; it must have one element for each of the " +
@@ -124,7 +127,8 @@ int vector_elems(const RmsNormTensors& t) {
     // An access of another type splits into several; its first address decides.
     std::int64_t aligned = std::gcd<std::int64_t>(16, static_cast<std::int64_t>(view.address & 15));
     std::int64_t most = std::max<std::int64_t>(1, aligned / size);
-    elems = std::min(elems, std::max(most, size > bits(t.x.type) / 8 && aligned == 16 ? elems : most));
+    elems =
+        std::min(elems, std::max(most, size > bits(t.x.type) / 8 && aligned == 16 ? elems : most));
     if (strided && view.shape[0] > 1) elems = std::gcd(elems, view.stride[0]);
   };
   fit(t.x, true);
@@ -141,8 +145,10 @@ void choose_row_shape(RmsNormConfig& config) {
   constexpr int kMaxVectors = 8;
   std::int64_t vectors = ceil_div(config.h, config.vector_elems);
   int threads = 32;
-  while (threads < 1024 && threads * kTargetVectors < vectors) threads *= 2;
-  while (threads > 1 && vectors <= 16 && threads / 2 >= vectors) threads /= 2;
+  while (threads < 1024 && threads * kTargetVectors < vectors)
+    threads *= 2;
+  while (threads > 1 && vectors <= 16 && threads / 2 >= vectors)
+    threads /= 2;
   config.threads_per_row = threads;
   std::int64_t each = ceil_div(vectors, threads);
   config.looped = each > kMaxVectors;
@@ -163,15 +169,17 @@ std::string text_of(const TensorArg& arg, bool present) { return present ? to_st
 }  // namespace
 
 std::string to_string(const RmsNormConfig& c) {
-  return "h=" + std::to_string(c.h) + " p=" + std::to_string(c.partial) + " v=" +
-         std::to_string(c.vector_elems) + " t=" + std::to_string(c.threads_per_row) + " n=" +
-         std::to_string(c.vectors) + " r=" + std::to_string(c.rows_per_block) +
-         (c.persistent ? " persistent" : "") + (c.looped ? " looped" : "") + (c.has_bias ? " bias" : "") +
+  return "h=" + std::to_string(c.h) + " p=" + std::to_string(c.partial) +
+         " v=" + std::to_string(c.vector_elems) + " t=" + std::to_string(c.threads_per_row) +
+         " n=" + std::to_string(c.vectors) + " r=" + std::to_string(c.rows_per_block) +
+         (c.persistent ? " persistent" : "") + (c.looped ? " looped" : "") +
+         (c.has_bias ? " bias" : "") +
          (c.order == WeightOrder::after_rounding ? " round_first" : "");
 }
 
 RmsNormPlan plan_rms_norm(const DeviceProperties& device, const RmsNormTensors& tensors,
-                          const RmsNormOptions& options, const RmsNormConfig& config, SourceLoc at) {
+                          const RmsNormOptions& options, const RmsNormConfig& config,
+                          SourceLoc at) {
   RmsNormPlan plan;
   plan.config = config;
   plan.options = options;
@@ -187,14 +195,16 @@ RmsNormPlan plan_rms_norm(const DeviceProperties& device, const RmsNormTensors& 
   plan.y_arg = tensor_arg(plan.tensors.y, kRows);
   // An absent tensor takes part as x or y: the traced code does not touch it.
   plan.w_arg = plan.tensors.w ? tensor_arg(*plan.tensors.w) : plan.x_arg;
-  plan.rstd_arg = plan.tensors.rstd ? tensor_arg(*plan.tensors.rstd, {.extents = 1, .strides = 1}) : plan.y_arg;
+  plan.rstd_arg =
+      plan.tensors.rstd ? tensor_arg(*plan.tensors.rstd, {.extents = 1, .strides = 1}) : plan.y_arg;
   std::int64_t rows = plan.tensors.x.shape[0];
   std::int64_t blocks = ceil_div(rows, config.rows_per_block);
   if (config.persistent) {
     std::int64_t resident = std::max(1, 2048 / config.threads());
     blocks = std::min(blocks, resident * std::max(device.sm_count, 1));
   }
-  if (blocks > 2'147'483'647) refuse("x has " + std::to_string(rows) + " rows; at most 2147483647", at);
+  if (blocks > 2'147'483'647)
+    refuse("x has " + std::to_string(rows) + " rows; at most 2147483647", at);
   plan.launch.grid.x = static_cast<int>(blocks);
   plan.launch.block.x = config.threads();
   return plan;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device side of tile_copy.
 #include "kernels/tile_copy/tile_copy.h"
-
 #include "tilewright/control.h"
 #include "tilewright/copy.h"
 #include "tilewright/sync.h"
@@ -40,8 +39,8 @@ class TileCopyKernel {
     std::vector<Value> inside;
     for (int j = 0; j < config_.vectors; ++j) {
       inside.push_back(is_inside(src, share, j));
-      loaded.push_back(load_if(inside.back(), element(src, share, j), units_,
-                               {.cache = config_.cache}));
+      loaded.push_back(
+          load_if(inside.back(), element(src, share, j), units_, {.cache = config_.cache}));
     }
     for (int j = 0; j < config_.vectors; ++j) {
       auto i = static_cast<std::size_t>(j);
@@ -72,8 +71,8 @@ class TileCopyKernel {
     });
   }
 
-  void begin_tile(const Tensor& src, const Tensor& staged, const Value& tiles_n,
-                  const Value& tiles, const Value& tile, const Value& stage) const {
+  void begin_tile(const Tensor& src, const Tensor& staged, const Value& tiles_n, const Value& tiles,
+                  const Value& tile, const Value& stage) const {
     if_(tile < tiles, [&] {
       Share share = share_of(tile, tiles_n);
       for (int j = 0; j < config_.vectors; ++j) {
@@ -89,8 +88,7 @@ class TileCopyKernel {
     Share share = share_of(tile, tiles_n);
     for (int j = 0; j < config_.vectors; ++j) {
       Fragment vector = load(slot(staged, j, stage), units_);
-      store_if(is_inside(dst, share, j), element(dst, share, j), vector,
-               {.cache = config_.cache});
+      store_if(is_inside(dst, share, j), element(dst, share, j), vector, {.cache = config_.cache});
     }
   }
 
@@ -135,7 +133,8 @@ Traced TileCopyPlan::trace(ptx::Target target) const {
   TraceOptions options{.name = "tile_copy", .target = target, .block = {config.threads, 1, 1}};
   constexpr std::int64_t kMaxTiles = 2'147'483'647;
   ScalarArg count{s32, {1, 1, kMaxTiles}};
-  return tilewright::trace(options, TileCopyKernel(config, src.type), src_arg, dst_arg, count, count);
+  return tilewright::trace(options, TileCopyKernel(config, src.type), src_arg, dst_arg, count,
+                           count);
 }
 
 }  // namespace tilewright

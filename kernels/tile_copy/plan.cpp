@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host side of tile_copy: checks, access width, tile, grid.
 #include "kernels/tile_copy/tile_copy.h"
-
 #include "tilewright/cache.h"
 #include "tilewright/compile.h"
 
@@ -18,11 +17,12 @@ namespace {
 
 void check(const View& src, const View& dst, SourceLoc at) {
   if (src.rank != 2 || dst.rank != 2) {
-    refuse("src is " + to_string(src) + " and dst " + to_string(dst) + "; both must have rank 2", at);
+    refuse("src is " + to_string(src) + " and dst " + to_string(dst) + "; both must have rank 2",
+           at);
   }
   if (src.type != dst.type) {
-    refuse("src has type " + std::string(name(src.type)) + " and dst " + std::string(name(dst.type)) +
-               "; a copy does not convert",
+    refuse("src has type " + std::string(name(src.type)) + " and dst " +
+               std::string(name(dst.type)) + "; a copy does not convert",
            at);
   }
   int width = bits(src.type);
@@ -33,7 +33,9 @@ void check(const View& src, const View& dst, SourceLoc at) {
   }
   for (std::size_t i = 0; i < 2; ++i) {
     if (src.shape[i] != dst.shape[i]) {
-      refuse("src is " + to_string(src) + " and dst " + to_string(dst) + "; the shapes must be equal", at);
+      refuse(
+          "src is " + to_string(src) + " and dst " + to_string(dst) + "; the shapes must be equal",
+          at);
     }
   }
   for (const View* view : {&src, &dst}) {
@@ -83,14 +85,17 @@ bool rows_without_gaps(const View& view) {
 
 int threads_along_row(int threads, std::int64_t vectors_of_row) {
   int along = 1;
-  while (along < threads && along < vectors_of_row) along *= 2;
+  while (along < threads && along < vectors_of_row)
+    along *= 2;
   return along;
 }
 
 void choose_threads(TileCopyConfig& config, const TileCopyOptions& options, SourceLoc at) {
   if (options.threads == 0) return;
   if (options.threads < 32 || options.threads > 1024 || options.threads % 32 != 0) {
-    refuse("threads=" + std::to_string(options.threads) + "; it must be a multiple of 32 up to 1024", at);
+    refuse(
+        "threads=" + std::to_string(options.threads) + "; it must be a multiple of 32 up to 1024",
+        at);
   }
   config.threads = options.threads;
 }
@@ -113,10 +118,10 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 
 std::string to_string(const TileCopyConfig& config) {
   return std::string(config.method == CopyMethod::direct ? "direct" : "async") +
-         " v=" + std::to_string(config.vector_bytes) + " t=" + std::to_string(config.threads) + "/" +
-         std::to_string(config.threads_n) + " k=" + std::to_string(config.vectors) +
-         " s=" + std::to_string(config.stages) + " c=" + std::to_string(static_cast<int>(config.cache)) +
-         (config.flat ? " flat" : "");
+         " v=" + std::to_string(config.vector_bytes) + " t=" + std::to_string(config.threads) +
+         "/" + std::to_string(config.threads_n) + " k=" + std::to_string(config.vectors) +
+         " s=" + std::to_string(config.stages) +
+         " c=" + std::to_string(static_cast<int>(config.cache)) + (config.flat ? " flat" : "");
 }
 
 TileCopyPlan plan_tile_copy(const DeviceProperties& device, const View& src, const View& dst,
@@ -135,7 +140,8 @@ TileCopyPlan plan_tile_copy(const DeviceProperties& device, const View& src, con
   plan.tiles_m = ceil_div(plan.src.shape[0], config.tile_m());
   std::int64_t tiles = plan.tiles_m * plan.tiles_n;
   if (tiles > 2'147'483'647) {
-    refuse(to_string(src) + " has " + std::to_string(tiles) + " tiles; a launch takes 2147483647: raise tile_m",
+    refuse(to_string(src) + " has " + std::to_string(tiles) +
+               " tiles; a launch takes 2147483647: raise tile_m",
            at);
   }
   std::int64_t blocks = tiles;
@@ -144,7 +150,8 @@ TileCopyPlan plan_tile_copy(const DeviceProperties& device, const View& src, con
     plan.launch.dynamic_smem_bytes =
         std::int64_t{config.threads} * config.vectors * config.vector_bytes * config.stages;
     std::int64_t resident = std::min<std::int64_t>(
-        2048 / config.threads, std::max<std::int64_t>(1, 227 * 1024 / (plan.launch.dynamic_smem_bytes + 1024)));
+        2048 / config.threads,
+        std::max<std::int64_t>(1, 227 * 1024 / (plan.launch.dynamic_smem_bytes + 1024)));
     blocks = std::min(tiles, std::max(device.sm_count, 1) * resident);
   }
   plan.launch.grid.x = static_cast<int>(blocks);
@@ -165,7 +172,8 @@ TileCopyPlan plan_tile_copy(const DeviceProperties& device, const View& src, con
 }
 
 std::string TileCopyPlan::key() const {
-  return "tile_copy/1 " + to_string(config) + " | " + to_string(src_arg) + " | " + to_string(dst_arg);
+  return "tile_copy/1 " + to_string(config) + " | " + to_string(src_arg) + " | " +
+         to_string(dst_arg);
 }
 
 Parameters TileCopyPlan::parameters() const {
@@ -184,8 +192,8 @@ PreparedLaunch prepare_tile_copy(const Device& device, const TileCopyPlan& plan,
   return kernel.prepare(plan.launch, plan.parameters(), at);
 }
 
-void tile_copy(const Stream& stream, const View& src, const View& dst, const TileCopyOptions& options,
-               SourceLoc at) {
+void tile_copy(const Stream& stream, const View& src, const View& dst,
+               const TileCopyOptions& options, SourceLoc at) {
   check(src, dst, at);
   if (size(src) == 0) return;
   const Device& device = stream.device();

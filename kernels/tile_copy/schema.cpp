@@ -7,20 +7,36 @@
 namespace tilewright {
 namespace {
 
-constexpr std::array kTypes{f16, bf16, f32, f64, b8,  u8,  s8,  u16, s16,
-                            u32, s32,  u64, s64, e4m3, e5m2};
+constexpr std::array kTypes{f16, bf16, f32, f64, b8,  u8,   s8,  u16,
+                            s16, u32,  s32, u64, s64, e4m3, e5m2};
 constexpr std::array<TensorSpec, 2> kTensors{{
-    {.name = "src", .role = Role::input, .shape = "M,N", .types = kTypes,
+    {.name = "src",
+     .role = Role::input,
+     .shape = "M,N",
+     .types = kTypes,
      .doc = "rows may lie apart; elements of a row are contiguous"},
-    {.name = "dst", .role = Role::output, .shape = "M,N", .types = kTypes,
+    {.name = "dst",
+     .role = Role::output,
+     .shape = "M,N",
+     .types = kTypes,
      .doc = "the type of src; apart from src in memory"},
 }};
 constexpr std::array<std::string_view, 1> kAuto{"auto"};
 constexpr std::array<OptionSpec, 2> kOptions{{
-    {.name = "tile_m", .type = OptionType::integer, .default_text = "auto", .words = kAuto, .least = 1,
-     .most = 16384, .doc = "rows of a tile"},
-    {.name = "threads", .type = OptionType::integer, .default_text = "auto", .words = kAuto, .least = 32,
-     .most = 1024, .doc = "threads of a block, a multiple of 32"},
+    {.name = "tile_m",
+     .type = OptionType::integer,
+     .default_text = "auto",
+     .words = kAuto,
+     .least = 1,
+     .most = 16384,
+     .doc = "rows of a tile"},
+    {.name = "threads",
+     .type = OptionType::integer,
+     .default_text = "auto",
+     .words = kAuto,
+     .least = 32,
+     .most = 1024,
+     .doc = "threads of a block, a multiple of 32"},
 }};
 constexpr std::array<std::string_view, 3> kBenchProblems{
     "M=8192,N=8192,src=f16", "M=32768,N=32768,src=f16", "M=8192,N=8191,src=f16"};

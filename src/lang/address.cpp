@@ -21,16 +21,16 @@ ByteOffset byte_offset(const Tensor& tensor, const Int& elements, SourceLoc at) 
   Value index = to_value(elements, at);
   if (index.is_constant()) return {zero, index.constant() * size};
   std::int64_t addend = ValueAccess::bits(index);
-  Value base = ValueAccess::with_addend(
-      index, 0, addend == 0 ? index.facts() : facts_of_type(index.type()));
+  Value base =
+      ValueAccess::with_addend(index, 0, addend == 0 ? index.facts() : facts_of_type(index.type()));
   Arg x(base, at);
   if (wide == u32) {
     Value narrow = base.type() == s64 ? base.to(s32, at) : base;
     return {(Arg(narrow, at) * size).to(u32, at), addend * size};
   }
   if (base.type() == s32) {
-    Value product = size == 1 ? base.to(s64, at)
-                              : mul_wide(x, Arg(ValueAccess::constant(s32, size), at));
+    Value product =
+        size == 1 ? base.to(s64, at) : mul_wide(x, Arg(ValueAccess::constant(s32, size), at));
     return {product.to(u64, at), addend * size};
   }
   return {(x * size).to(u64, at), addend * size};

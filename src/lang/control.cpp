@@ -2,12 +2,12 @@
 // Branches and loops as labels and guarded branches.
 #include "tilewright/control.h"
 
+#include "lang/facts.h"
+#include "lang/tracer.h"
+
 #include <algorithm>
 #include <numeric>
 #include <string>
-
-#include "lang/facts.h"
-#include "lang/tracer.h"
 
 namespace tilewright {
 
@@ -63,9 +63,10 @@ IfScope::~IfScope() {
 ElseScope::ElseScope(SourceLoc at) {
   Tracer& tracer = Tracer::current("else_", at);
   if (!tracer.last_branch_is_open_for_else()) {
-    throw Error(ErrorKind::user,
-                "else_: no if_ ends right before it; write if_(c, ...).else_(...) with nothing between",
-                at);
+    throw Error(
+        ErrorKind::user,
+        "else_: no if_ ends right before it; write if_(c, ...).else_(...) with nothing between",
+        at);
   }
   ptx::LabelId end = tracer.new_label("endif");
   ptx::LabelId otherwise = tracer.last_branch_label();
@@ -122,10 +123,10 @@ ForScope::ForScope(const Arg& begin, const Arg& end, const Arg& step)
       }()) {}
 
 ForScope::ForScope(Bounds bounds)
-    : counter_(bounds.begin.type(), Arg(bounds.begin, bounds.at),
-               std::max({bounds.begin.uniformity(), bounds.step.uniformity(),
-                         bounds.end.uniformity(),
-                         Tracer::current("for_", bounds.at).divergence()})),
+    : counter_(
+          bounds.begin.type(), Arg(bounds.begin, bounds.at),
+          std::max({bounds.begin.uniformity(), bounds.step.uniformity(), bounds.end.uniformity(),
+                    Tracer::current("for_", bounds.at).divergence()})),
       end_(bounds.end),
       step_(bounds.step),
       index_(ValueAccess::constant(bounds.begin.type(), 0)),

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversions between types.
-#include <bit>
-#include <optional>
-#include <string>
-
 #include "lang/facts.h"
 #include "lang/fold.h"
 #include "lang/tracer.h"
 #include "tilewright/value.h"
+
+#include <bit>
+#include <optional>
+#include <string>
 
 namespace tilewright {
 namespace {
@@ -43,9 +43,10 @@ std::optional<Value> fold_conversion(const Value& x, Type to) {
   if (is_integer(x.type()) && (to == f32 || to == f64)) {
     bool is_u64 = x.type() == u64 && raw < 0;
     if (is_u64) return std::nullopt;
-    std::int64_t out = to == f64 ? std::bit_cast<std::int64_t>(static_cast<double>(raw))
-                                 : static_cast<std::int64_t>(
-                                       std::bit_cast<std::uint32_t>(static_cast<float>(raw)));
+    std::int64_t out =
+        to == f64
+            ? std::bit_cast<std::int64_t>(static_cast<double>(raw))
+            : static_cast<std::int64_t>(std::bit_cast<std::uint32_t>(static_cast<float>(raw)));
     return ValueAccess::constant(to, out);
   }
   if (x.type() == f32 && (to == f16 || to == bf16)) {

@@ -2,10 +2,10 @@
 // Tiled copies: partitioning by thread-value layouts, and the copies themselves.
 #include "tilewright/copy.h"
 
-#include <string>
-
 #include "lang/tracer.h"
 #include "tilewright/thread.h"
+
+#include <string>
 
 namespace tilewright {
 
@@ -32,9 +32,11 @@ TiledCopy::TiledCopy(Universal atom, bool asynchronous, Type type, const Layout&
   }
 }
 
-TiledCopy::TiledCopy(Universal atom, Type type, const Layout& threads, const Layout& values, SourceLoc at)
+TiledCopy::TiledCopy(Universal atom, Type type, const Layout& threads, const Layout& values,
+                     SourceLoc at)
     : TiledCopy(atom, false, type, threads, values, at) {}
-TiledCopy::TiledCopy(CpAsync atom, Type type, const Layout& threads, const Layout& values, SourceLoc at)
+TiledCopy::TiledCopy(CpAsync atom, Type type, const Layout& threads, const Layout& values,
+                     SourceLoc at)
     : TiledCopy(Universal{atom.bits, {}, {}}, true, type, threads, values, at) {}
 
 namespace {
@@ -55,7 +57,8 @@ Layout partition_layout(const TiledCopy& copy, const Layout& tile, SourceLoc at)
   return make_layout({thread_value.mode(0), value_rest});
 }
 
-void require_contiguous(const TiledCopy& copy, const Layout& values, const char* which, SourceLoc at) {
+void require_contiguous(const TiledCopy& copy, const Layout& values, const char* which,
+                        SourceLoc at) {
   int vector = copy.vector_elems();
   if (vector == 1) return;
   for (int i = 1; i < vector; ++i) {
@@ -127,8 +130,9 @@ void copy_tile(const TiledCopy& how, const Tensor& source, const Tensor& destina
   }
   if (block_threads(at) != how.threads()) {
     throw Error(ErrorKind::user,
-                "copy: the copy is for " + std::to_string(how.threads()) + " threads and the block has " +
-                    std::to_string(block_threads(at)) + "; make them equal or use partition()",
+                "copy: the copy is for " + std::to_string(how.threads()) +
+                    " threads and the block has " + std::to_string(block_threads(at)) +
+                    "; make them equal or use partition()",
                 at);
   }
   Value thread = linear_thread_idx(at);
@@ -167,7 +171,8 @@ bool Bounds::always() const {
 }
 
 Bounds in_bounds(const Tensor& tensor, const Shape& tile, const Coord& at_block, SourceLoc at) {
-  if (tensor.layout().rank() != tile.rank() || at_block.rank() != tile.rank() || !tile.is_static()) {
+  if (tensor.layout().rank() != tile.rank() || at_block.rank() != tile.rank() ||
+      !tile.is_static()) {
     throw Error(ErrorKind::user,
                 "in_bounds: the tensor has shape " + to_string(tensor.shape()) + ", the tile " +
                     to_string(tile) + " and the coordinate " + to_string(at_block) +

@@ -69,7 +69,8 @@ Facts facts_rem(const Facts& a, std::int64_t divisor, Type type) {
   if (divisor <= 0) return range;
   std::int64_t kept = std::gcd(a.divisor, divisor);
   if (a.lo >= 0) return {kept, 0, std::min(a.hi, divisor - 1)};
-  return {kept, std::max(a.lo, 1 - divisor), std::min(std::max<std::int64_t>(a.hi, 0), divisor - 1)};
+  return {kept, std::max(a.lo, 1 - divisor),
+          std::min(std::max<std::int64_t>(a.hi, 0), divisor - 1)};
 }
 
 }  // namespace tilewright::lang

@@ -28,25 +28,33 @@ std::int64_t nearest_bits(double value, int mantissa, int least, int most) {
   if (magnitude == 0) return top;
   int exponent = std::isinf(value) ? most + 1 : std::max(std::ilogb(magnitude), least);
   if (exponent > most) return top | infinity;
-  auto steps = static_cast<std::int64_t>(std::nearbyint(std::scalbn(magnitude, mantissa - exponent)));
+  auto steps =
+      static_cast<std::int64_t>(std::nearbyint(std::scalbn(magnitude, mantissa - exponent)));
   return top | (steps + (std::int64_t{exponent - least} << mantissa));
 }
 
 template <class T>
 std::optional<T> fold_float(BinaryOp op, T a, T b) {
   switch (op) {
-    case BinaryOp::add: return a + b;
-    case BinaryOp::sub: return a - b;
-    case BinaryOp::mul: return a * b;
-    case BinaryOp::div: return a / b;
-    case BinaryOp::min: return std::fmin(a, b);
-    case BinaryOp::max: return std::fmax(a, b);
+    case BinaryOp::add:
+      return a + b;
+    case BinaryOp::sub:
+      return a - b;
+    case BinaryOp::mul:
+      return a * b;
+    case BinaryOp::div:
+      return a / b;
+    case BinaryOp::min:
+      return std::fmin(a, b);
+    case BinaryOp::max:
+      return std::fmax(a, b);
     case BinaryOp::rem:
     case BinaryOp::and_:
     case BinaryOp::or_:
     case BinaryOp::xor_:
     case BinaryOp::shl:
-    case BinaryOp::shr: return std::nullopt;
+    case BinaryOp::shr:
+      return std::nullopt;
   }
   return std::nullopt;
 }
@@ -67,7 +75,8 @@ std::optional<std::int64_t> fold_shift(BinaryOp op, Type type, std::int64_t a, s
   int width = bits(type);
   // PTX clamps the count to the width.
   std::int64_t n = count < 0 || count > width ? width : count;
-  if (op == BinaryOp::shl) return n >= 64 ? 0 : static_cast<std::int64_t>(static_cast<std::uint64_t>(a) << n);
+  if (op == BinaryOp::shl)
+    return n >= 64 ? 0 : static_cast<std::int64_t>(static_cast<std::uint64_t>(a) << n);
   if (is_signed(type)) return a >> (n >= 64 ? 63 : n);
   return n >= 64 ? 0 : static_cast<std::int64_t>(static_cast<std::uint64_t>(a) >> n);
 }
@@ -77,18 +86,28 @@ std::optional<std::int64_t> fold_integer(BinaryOp op, Type type, std::int64_t a,
   auto ub = static_cast<std::uint64_t>(b);
   bool less = is_signed(type) ? a < b : ua < ub;
   switch (op) {
-    case BinaryOp::add: return static_cast<std::int64_t>(ua + ub);
-    case BinaryOp::sub: return static_cast<std::int64_t>(ua - ub);
-    case BinaryOp::mul: return static_cast<std::int64_t>(ua * ub);
+    case BinaryOp::add:
+      return static_cast<std::int64_t>(ua + ub);
+    case BinaryOp::sub:
+      return static_cast<std::int64_t>(ua - ub);
+    case BinaryOp::mul:
+      return static_cast<std::int64_t>(ua * ub);
     case BinaryOp::div:
-    case BinaryOp::rem: return fold_division(op, type, a, b);
-    case BinaryOp::and_: return a & b;
-    case BinaryOp::or_: return a | b;
-    case BinaryOp::xor_: return a ^ b;
+    case BinaryOp::rem:
+      return fold_division(op, type, a, b);
+    case BinaryOp::and_:
+      return a & b;
+    case BinaryOp::or_:
+      return a | b;
+    case BinaryOp::xor_:
+      return a ^ b;
     case BinaryOp::shl:
-    case BinaryOp::shr: return fold_shift(op, type, a, b);
-    case BinaryOp::min: return less ? a : b;
-    case BinaryOp::max: return less ? b : a;
+    case BinaryOp::shr:
+      return fold_shift(op, type, a, b);
+    case BinaryOp::min:
+      return less ? a : b;
+    case BinaryOp::max:
+      return less ? b : a;
   }
   return std::nullopt;
 }
@@ -96,12 +115,18 @@ std::optional<std::int64_t> fold_integer(BinaryOp op, Type type, std::int64_t a,
 template <class T>
 bool compare(CompareOp op, T a, T b) {
   switch (op) {
-    case CompareOp::eq: return a == b;
-    case CompareOp::ne: return a != b;
-    case CompareOp::lt: return a < b;
-    case CompareOp::le: return a <= b;
-    case CompareOp::gt: return a > b;
-    case CompareOp::ge: return a >= b;
+    case CompareOp::eq:
+      return a == b;
+    case CompareOp::ne:
+      return a != b;
+    case CompareOp::lt:
+      return a < b;
+    case CompareOp::le:
+      return a <= b;
+    case CompareOp::gt:
+      return a > b;
+    case CompareOp::ge:
+      return a >= b;
   }
   return false;
 }

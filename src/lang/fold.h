@@ -2,10 +2,10 @@
 // Operations on constants, computed when traced with the device's rounding and wrapping.
 #pragma once
 
+#include "tilewright/type.h"
+
 #include <cstdint>
 #include <optional>
-
-#include "tilewright/type.h"
 
 namespace tilewright::lang {
 

@@ -2,10 +2,10 @@
 // Fragments: packing, element access, conversion of whole fragments.
 #include "tilewright/fragment.h"
 
+#include "lang/tracer.h"
+
 #include <string>
 #include <utility>
-
-#include "lang/tracer.h"
 
 namespace tilewright {
 
@@ -29,22 +29,29 @@ void refuse_sizes(const char* what, int a, int b, SourceLoc at) {
 }  // namespace
 
 Fragment::Fragment(Type type, int size, SourceLoc at)
-    : type_(type), size_(size), per_word_(bits(type) >= 32 ? 1 : bits(type) == 0 ? 0 : 32 / bits(type)) {
+    : type_(type),
+      size_(size),
+      per_word_(bits(type) >= 32  ? 1
+                : bits(type) == 0 ? 0
+                                  : 32 / bits(type)) {
   Tracer& tracer = Tracer::current("Fragment", at);
   if (size <= 0 || per_word_ == 0 || type == pred || bits(type) > 64 || bits(type) < 8) {
     throw Error(ErrorKind::user,
                 "Fragment: " + std::to_string(size) + " elements of type " +
-                    std::string(name(type)) +
-                    "; it takes one or more elements of 8 to 64 bits",
+                    std::string(name(type)) + "; it takes one or more elements of 8 to 64 bits",
                 at);
   }
   int count = (size + per_word_ - 1) / per_word_;
   Type word = bits(type) == 64 ? b64 : b32;
-  for (int i = 0; i < count; ++i) words_.push_back(tracer.new_reg(word));
+  for (int i = 0; i < count; ++i)
+    words_.push_back(tracer.new_reg(word));
 }
 
 Fragment::Fragment(Type type, int size, std::vector<std::uint32_t> words)
-    : type_(type), size_(size), per_word_(bits(type) >= 32 ? 1 : 32 / bits(type)), words_(std::move(words)) {}
+    : type_(type),
+      size_(size),
+      per_word_(bits(type) >= 32 ? 1 : 32 / bits(type)),
+      words_(std::move(words)) {}
 
 Fragment::Slot::Slot(const Fragment& fragment, int index, SourceLoc at)
     : fragment_(fragment), index_(index), at_(at) {
@@ -65,8 +72,10 @@ Value Fragment::Slot::get() const {
   if (per_word == 2) {
     ptx::RegId other = tracer.new_reg(type);
     bool high = index_ % 2 == 1;
-    tracer.emit("mov.b32", {ptx::vector({ptx::reg(high ? other : element), ptx::reg(high ? element : other)}),
-                            ptx::reg(word)}, at_);
+    tracer.emit("mov.b32",
+                {ptx::vector({ptx::reg(high ? other : element), ptx::reg(high ? element : other)}),
+                 ptx::reg(word)},
+                at_);
     return tracer.result(type, element, Uniformity::thread);
   }
   Value whole = word_value(word);
@@ -102,12 +111,16 @@ const Fragment::Slot& Fragment::Slot::operator=(const Arg& value) const {
     ptx::RegId wide = tracer.new_reg(u32);
     tracer.emit("cvt.u32.u16", {ptx::reg(wide), ptx::reg(element)}, at_);
     std::int64_t selector = index_ % 2 == 0 ? 0x7610 : 0x1054;
-    tracer.emit("prmt.b32", {ptx::reg(word), ptx::reg(wide), ptx::reg(word), ptx::imm(selector)}, at_);
+    tracer.emit("prmt.b32", {ptx::reg(word), ptx::reg(wide), ptx::reg(word), ptx::imm(selector)},
+                at_);
     return *this;
   }
   ptx::RegId wide = tracer.new_reg(u32);
   tracer.emit("cvt.u32.u16", {ptx::reg(wide), ptx::reg(element)}, at_);
-  tracer.emit("bfi.b32", {ptx::reg(word), ptx::reg(wide), ptx::reg(word), ptx::imm(8 * (index_ % 4)), ptx::imm(8)}, at_);
+  tracer.emit(
+      "bfi.b32",
+      {ptx::reg(word), ptx::reg(wide), ptx::reg(word), ptx::imm(8 * (index_ % 4)), ptx::imm(8)},
+      at_);
   return *this;
 }
 
@@ -120,16 +133,20 @@ void Fragment::fill(const Arg& value) const {
     std::int64_t pattern = element.constant();
     if (per_word_ == 2) pattern = (pattern & 0xffff) * 0x10001;
     if (per_word_ == 4) pattern = (pattern & 0xff) * 0x1010101;
-    for (std::uint32_t word : words_) tracer.emit(move, {ptx::reg(word), ptx::imm(pattern)}, at);
+    for (std::uint32_t word : words_)
+      tracer.emit(move, {ptx::reg(word), ptx::imm(pattern)}, at);
     return;
   }
   if (per_word_ == 1) {
     ptx::RegId source = tracer.reg_of(element, at);
-    for (std::uint32_t word : words_) tracer.emit(move, {ptx::reg(word), ptx::reg(source)}, at);
+    for (std::uint32_t word : words_)
+      tracer.emit(move, {ptx::reg(word), ptx::reg(source)}, at);
     return;
   }
-  for (std::uint32_t word : words_) tracer.emit(move, {ptx::reg(word), ptx::imm(0)}, at);
-  for (int i = 0; i < size_; ++i) this->at(i, at) = Arg(element, at);
+  for (std::uint32_t word : words_)
+    tracer.emit(move, {ptx::reg(word), ptx::imm(0)}, at);
+  for (int i = 0; i < size_; ++i)
+    this->at(i, at) = Arg(element, at);
 }
 
 void Fragment::assign(const Fragment& other, SourceLoc at) const {
@@ -158,9 +175,9 @@ Fragment Fragment::part(int begin, int count, SourceLoc at) const {
                (count % per_word_ == 0 || begin + count == size_);
   if (!whole) {
     throw Error(ErrorKind::user,
-                "part: elements " + std::to_string(begin) + " to " + std::to_string(begin + count - 1) +
-                    " of " + std::to_string(size_) + "; take whole words of " +
-                    std::to_string(per_word_) + " elements",
+                "part: elements " + std::to_string(begin) + " to " +
+                    std::to_string(begin + count - 1) + " of " + std::to_string(size_) +
+                    "; take whole words of " + std::to_string(per_word_) + " elements",
                 at);
   }
   auto first = words_.begin() + begin / per_word_;
@@ -171,8 +188,8 @@ Fragment Fragment::part(int begin, int count, SourceLoc at) const {
 namespace {
 
 /// Two f32 from a word of two 16-bit elements.
-void widen_word(Tracer& tracer, Type from, std::uint32_t word, std::uint32_t low, const std::uint32_t* high,
-                SourceLoc at) {
+void widen_word(Tracer& tracer, Type from, std::uint32_t word, std::uint32_t low,
+                const std::uint32_t* high, SourceLoc at) {
   if (from == bf16) {  // a bf16 is the upper half of an f32
     tracer.emit("shl.b32", {ptx::reg(low), ptx::reg(word), ptx::imm(16)}, at);
     if (high != nullptr) {
@@ -182,13 +199,14 @@ void widen_word(Tracer& tracer, Type from, std::uint32_t word, std::uint32_t low
   }
   ptx::RegId half_low = tracer.new_reg(f16);
   ptx::RegId half_high = tracer.new_reg(f16);
-  tracer.emit("mov.b32", {ptx::vector({ptx::reg(half_low), ptx::reg(half_high)}), ptx::reg(word)}, at);
+  tracer.emit("mov.b32", {ptx::vector({ptx::reg(half_low), ptx::reg(half_high)}), ptx::reg(word)},
+              at);
   tracer.emit("cvt.f32.f16", {ptx::reg(low), ptx::reg(half_low)}, at);
   if (high != nullptr) tracer.emit("cvt.f32.f16", {ptx::reg(*high), ptx::reg(half_high)}, at);
 }
 
-void narrow_word(Tracer& tracer, Type to, std::uint32_t word, std::uint32_t low, const std::uint32_t* high,
-                 SourceLoc at) {
+void narrow_word(Tracer& tracer, Type to, std::uint32_t word, std::uint32_t low,
+                 const std::uint32_t* high, SourceLoc at) {
   ptx::Operand upper = high != nullptr ? ptx::reg(*high) : ptx::imm_f32(0.0f);
   const char* op = to == bf16 ? "cvt.rn.bf16x2.f32" : "cvt.rn.f16x2.f32";
   tracer.emit(op, {ptx::reg(word), upper, ptx::reg(low)}, at);
@@ -213,7 +231,8 @@ Fragment Fragment::to(Type type, SourceLoc at) const {
     }
     return out;
   }
-  for (int i = 0; i < size_; ++i) out.at(i, at) = Arg(this->at(i, at).get().to(type, at), at);
+  for (int i = 0; i < size_; ++i)
+    out.at(i, at) = Arg(this->at(i, at).get().to(type, at), at);
   return out;
 }
 

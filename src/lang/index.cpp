@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Traced values as integers of the layout algebra, and back.
-#include <limits>
-#include <numeric>
-#include <vector>
-
 #include "lang/facts.h"
 #include "lang/tracer.h"
 #include "tilewright/tensor.h"
+
+#include <limits>
+#include <numeric>
+#include <vector>
 
 namespace tilewright {
 
@@ -53,17 +53,28 @@ Value apply(IntOp op, const Value& a, const Value& b, SourceLoc at) {
   Arg x(a, at);
   Arg y(b, at);
   switch (op) {
-    case IntOp::add: return x + y;
-    case IntOp::sub: return x - y;
-    case IntOp::mul: return x * y;
-    case IntOp::div: return x / y;
-    case IntOp::rem: return x % y;
-    case IntOp::ceil_div: return Arg(Arg(Arg(a, at) + b, at) - 1, at) / y;
-    case IntOp::min: return min(x, y);
-    case IntOp::max: return max(x, y);
-    case IntOp::and_: return x & y;
-    case IntOp::xor_: return x ^ y;
-    case IntOp::symbol: break;
+    case IntOp::add:
+      return x + y;
+    case IntOp::sub:
+      return x - y;
+    case IntOp::mul:
+      return x * y;
+    case IntOp::div:
+      return x / y;
+    case IntOp::rem:
+      return x % y;
+    case IntOp::ceil_div:
+      return Arg(Arg(Arg(a, at) + b, at) - 1, at) / y;
+    case IntOp::min:
+      return min(x, y);
+    case IntOp::max:
+      return max(x, y);
+    case IntOp::and_:
+      return x & y;
+    case IntOp::xor_:
+      return x ^ y;
+    case IntOp::symbol:
+      break;
   }
   TW_ASSERT(false, "symbols are not operations");
   return a;
@@ -136,7 +147,8 @@ Index::Index(std::initializer_list<Index> nested) : coord_(tilewright::coord(nes
 IntTuple coord(std::initializer_list<Index> indices) {
   std::vector<IntTuple> elems;
   elems.reserve(indices.size());
-  for (const Index& index : indices) elems.push_back(index.coord());
+  for (const Index& index : indices)
+    elems.push_back(index.coord());
   return IntTuple::tuple(std::move(elems));
 }
 

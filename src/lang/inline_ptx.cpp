@@ -2,9 +2,9 @@
 // Inline PTX: the text is parsed as a function of its own and its instructions are taken over.
 #include "tilewright/inline_ptx.h"
 
-#include <string>
-
 #include "lang/tracer.h"
+
+#include <string>
 
 namespace tilewright {
 
@@ -43,11 +43,13 @@ std::string with_registers(std::string_view text, std::size_t operands, SourceLo
   return out;
 }
 
-std::string function_text(std::string_view body, const std::vector<Type>& operands, ptx::Target target,
-                          SourceLoc at) {
-  std::string text = ".version 9.0 .target " + to_string(target) + " .address_size 64 .visible .entry f() { ";
+std::string function_text(std::string_view body, const std::vector<Type>& operands,
+                          ptx::Target target, SourceLoc at) {
+  std::string text =
+      ".version 9.0 .target " + to_string(target) + " .address_size 64 .visible .entry f() { ";
   for (std::size_t i = 0; i < operands.size(); ++i) {
-    text += ".reg ." + std::string(register_type(operands[i])) + " " + kPlaceholder + std::to_string(i) + "; ";
+    text += ".reg ." + std::string(register_type(operands[i])) + " " + kPlaceholder +
+            std::to_string(i) + "; ";
   }
   return text + with_registers(body, operands.size(), at) + "\n}";
 }
@@ -55,12 +57,15 @@ std::string function_text(std::string_view body, const std::vector<Type>& operan
 void remap(ptx::Operand& operand, const std::vector<ptx::RegId>& registers,
            const std::vector<ptx::LabelId>& labels) {
   using Kind = ptx::Operand::Kind;
-  if (operand.kind == Kind::reg || operand.kind == Kind::address_reg) operand.id = registers[operand.id];
+  if (operand.kind == Kind::reg || operand.kind == Kind::address_reg)
+    operand.id = registers[operand.id];
   if (operand.kind == Kind::label) operand.id = labels[operand.id];
-  for (ptx::Operand& elem : operand.elems) remap(elem, registers, labels);
+  for (ptx::Operand& elem : operand.elems)
+    remap(elem, registers, labels);
 }
 
-void take_over(const ptx::Module& parsed, Tracer& tracer, std::vector<ptx::RegId> operands, SourceLoc at) {
+void take_over(const ptx::Module& parsed, Tracer& tracer, std::vector<ptx::RegId> operands,
+               SourceLoc at) {
   const ptx::Function& function = parsed.functions.front();
   if (!function.variables.empty()) {
     throw Error(ErrorKind::user,
@@ -70,10 +75,12 @@ void take_over(const ptx::Module& parsed, Tracer& tracer, std::vector<ptx::RegId
   }
   std::vector<ptx::RegId> registers;
   for (std::size_t i = 0; i < function.registers.size(); ++i) {
-    registers.push_back(i < operands.size() ? operands[i] : tracer.new_reg(function.registers[i].type));
+    registers.push_back(i < operands.size() ? operands[i]
+                                            : tracer.new_reg(function.registers[i].type));
   }
   std::vector<ptx::LabelId> labels;
-  for (std::size_t i = 0; i < function.labels.size(); ++i) labels.push_back(tracer.new_label("inline"));
+  for (std::size_t i = 0; i < function.labels.size(); ++i)
+    labels.push_back(tracer.new_label("inline"));
   for (const ptx::Stmt& stmt : function.body) {
     if (const auto* label = std::get_if<ptx::Label>(&stmt)) {
       tracer.emit_label(labels[label->id]);
@@ -81,7 +88,8 @@ void take_over(const ptx::Module& parsed, Tracer& tracer, std::vector<ptx::RegId
       ptx::Instr moved = *instr;
       moved.site = tracer.site(at);
       if (moved.guard) moved.guard->reg = registers[moved.guard->reg];
-      for (ptx::Operand& operand : moved.operands) remap(operand, registers, labels);
+      for (ptx::Operand& operand : moved.operands)
+        remap(operand, registers, labels);
       tracer.function().body.emplace_back(std::move(moved));
     } else {
       tracer.emit_directive(std::get<ptx::Directive>(stmt).text);
@@ -96,7 +104,8 @@ std::vector<Value> inline_ptx(std::string_view text, std::initializer_list<Type>
   Tracer& tracer = Tracer::current("inline_ptx", at);
   std::vector<Type> types(results);
   std::vector<ptx::RegId> registers;
-  for (Type type : results) registers.push_back(tracer.new_reg(type));
+  for (Type type : results)
+    registers.push_back(tracer.new_reg(type));
   for (const Arg& argument : arguments) {
     Value value = argument.natural();
     types.push_back(value.type());
@@ -111,7 +120,8 @@ std::vector<Value> inline_ptx(std::string_view text, std::initializer_list<Type>
   }
   std::vector<Value> values;
   std::size_t i = 0;
-  for (Type type : results) values.push_back(tracer.result(type, registers[i++], Uniformity::thread));
+  for (Type type : results)
+    values.push_back(tracer.result(type, registers[i++], Uniformity::thread));
   return values;
 }
 

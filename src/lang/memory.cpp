@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads, stores and asynchronous copies, with the widest vectors that alignment allows.
-#include <algorithm>
-#include <string>
-
 #include "lang/address.h"
 #include "lang/tracer.h"
 #include "tilewright/fragment.h"
+
+#include <algorithm>
+#include <string>
 
 namespace tilewright {
 
@@ -15,10 +15,14 @@ namespace {
 
 const char* cache_suffix(Cache cache, bool load) {
   switch (cache) {
-    case Cache::all: return "";
-    case Cache::global: return ".cg";
-    case Cache::streaming: return ".cs";
-    case Cache::no_allocate: return load ? ".L1::no_allocate" : ".L1::no_allocate";
+    case Cache::all:
+      return "";
+    case Cache::global:
+      return ".cg";
+    case Cache::streaming:
+      return ".cs";
+    case Cache::no_allocate:
+      return load ? ".L1::no_allocate" : ".L1::no_allocate";
   }
   return "";
 }
@@ -65,8 +69,8 @@ Uniformity loaded_uniformity(const Element& element) {
 
 /// One access of `count` registers of `width` bits.
 void access(const char* what, std::string op, const Element& element, const Int& offset, int count,
-            int width, const std::uint32_t* registers, bool load, const std::optional<ptx::Guard>& guard,
-            SourceLoc at) {
+            int width, const std::uint32_t* registers, bool load,
+            const std::optional<ptx::Guard>& guard, SourceLoc at) {
   Tracer& tracer = Tracer::current(what, at);
   if (count > 1) op += ".v" + std::to_string(count);
   op += bits_suffix(width);
@@ -74,10 +78,12 @@ void access(const char* what, std::string op, const Element& element, const Int&
   ptx::Operand data = ptx::reg(registers[0]);
   if (count > 1) {
     std::vector<ptx::Operand> elems;
-    for (int i = 0; i < count; ++i) elems.push_back(ptx::reg(registers[i]));
+    for (int i = 0; i < count; ++i)
+      elems.push_back(ptx::reg(registers[i]));
     data = ptx::vector(std::move(elems));
   }
-  ptx::Instr& instr = load ? tracer.emit(op, {data, address}, at) : tracer.emit(op, {address, data}, at);
+  ptx::Instr& instr =
+      load ? tracer.emit(op, {data, address}, at) : tracer.emit(op, {address, data}, at);
   instr.guard = guard;
 }
 
@@ -92,14 +98,17 @@ void transfer(const char* what, const std::string& op, const Element& first,
   if (alignment * 8 < word_bits || total_bits % word_bits != 0) {
     throw Error(ErrorKind::internal, "transfer handles whole aligned words only", at);
   }
-  int per_access = std::max(1, static_cast<int>(std::min<std::int64_t>(alignment, 16)) * 8 / word_bits);
+  int per_access =
+      std::max(1, static_cast<int>(std::min<std::int64_t>(alignment, 16)) * 8 / word_bits);
   const auto& words = fragment.words();
   for (int i = 0; i < static_cast<int>(words.size());) {
     int left = static_cast<int>(words.size()) - i;
     int count = per_access;
-    while (count > left) count /= 2;
+    while (count > left)
+      count /= 2;
     Int offset = first.offset() + Int(std::int64_t{i} * fragment.elements_per_word());
-    access(what, op, first, offset, count, word_bits, &words[static_cast<std::size_t>(i)], load, guard, at);
+    access(what, op, first, offset, count, word_bits, &words[static_cast<std::size_t>(i)], load,
+           guard, at);
     i += count;
   }
 }
@@ -125,7 +134,8 @@ Value load_one(const Element& element, const Int& offset, LoadOptions options,
     const char* zero = bits(type) <= 16 ? "mov.b16" : bits(type) == 32 ? "mov.b32" : "mov.b64";
     tracer.emit(zero, {ptx::reg(reg), ptx::imm(0)}, at);
   }
-  access("load", load_op(element.tensor(), options), element, offset, 1, bits(type), &reg, true, guard, at);
+  access("load", load_op(element.tensor(), options), element, offset, 1, bits(type), &reg, true,
+         guard, at);
   return tracer.result(type, reg, guard ? Uniformity::thread : loaded_uniformity(element));
 }
 
@@ -216,7 +226,8 @@ void cp_async(const Element& destination, const Element& source, int size,
   if (!spaces || !sizes) {
     throw Error(ErrorKind::user,
                 "copy_async: " + std::to_string(size) + " bytes from " +
-                    (source.tensor().space() == MemorySpace::global ? "global" : "shared") + " to " +
+                    (source.tensor().space() == MemorySpace::global ? "global" : "shared") +
+                    " to " +
                     (destination.tensor().space() == MemorySpace::global ? "global" : "shared") +
                     " memory; cp.async copies 4, 8 or 16 bytes from global to shared memory",
                 at);
@@ -224,8 +235,8 @@ void cp_async(const Element& destination, const Element& source, int size,
   std::int64_t alignment = std::min(known_alignment(destination), known_alignment(source));
   if (alignment < size) {
     throw Error(ErrorKind::user,
-                "copy_async: " + std::to_string(size) + " bytes at addresses known to be aligned to " +
-                    std::to_string(alignment) +
+                "copy_async: " + std::to_string(size) +
+                    " bytes at addresses known to be aligned to " + std::to_string(alignment) +
                     "; copy fewer bytes at a time, or give the tensor its alignment",
                 at);
   }
@@ -244,7 +255,8 @@ void copy_async(const Element& destination, const Element& source, int size, Sou
   cp_async(destination, source, size, nullptr, at);
 }
 
-void copy_async_if(const Arg& predicate, const Element& destination, const Element& source, int size) {
+void copy_async_if(const Arg& predicate, const Element& destination, const Element& source,
+                   int size) {
   SourceLoc at = predicate.at();
   Value p = predicate.as(pred, "copy_async_if");
   if (p.is_constant() && p.constant() != 0) return cp_async(destination, source, size, nullptr, at);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operators on values: type rules, folding, the index algebra of constants, and emission.
-#include <algorithm>
-#include <numeric>
-#include <string>
-
 #include "lang/facts.h"
 #include "lang/fold.h"
 #include "lang/tracer.h"
 #include "tilewright/value.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
 
 namespace tilewright {
 namespace {
@@ -34,10 +34,10 @@ Pair unify(const Arg& a, const Arg& b, const char* what) {
 }
 
 [[noreturn]] void refuse_type(const char* what, Type type, const char* allowed, SourceLoc at) {
-  throw Error(ErrorKind::user,
-              std::string(what) + ": not defined for " + std::string(name(type)) + "; it takes " +
-                  allowed,
-              at);
+  throw Error(
+      ErrorKind::user,
+      std::string(what) + ": not defined for " + std::string(name(type)) + "; it takes " + allowed,
+      at);
 }
 
 Type bits_type(Type type) {
@@ -90,8 +90,8 @@ Value add_or_sub(BinaryOp op, const Arg& a, const Arg& b, const char* what) {
   Facts facts = adding ? lang::facts_add(p.a.facts(), p.b.facts(), p.type)
                        : lang::facts_sub(p.a.facts(), p.b.facts(), p.type);
   auto shifted = [&](const Value& value, std::int64_t by) {
-    std::int64_t sum = static_cast<std::int64_t>(static_cast<std::uint64_t>(ValueAccess::bits(value)) +
-                                                 static_cast<std::uint64_t>(by));
+    std::int64_t sum = static_cast<std::int64_t>(
+        static_cast<std::uint64_t>(ValueAccess::bits(value)) + static_cast<std::uint64_t>(by));
     return ValueAccess::with_addend(value, lang::wrap(p.type, sum), facts);
   };
   if (p.b.is_constant() && is_affine(p.a)) {
@@ -108,7 +108,8 @@ Value add_or_sub(BinaryOp op, const Arg& a, const Arg& b, const char* what) {
                             addend == 0 ? facts : lang::facts_of_type(p.type));
     return addend == 0 ? sum : ValueAccess::with_addend(sum, lang::wrap(p.type, addend), facts);
   }
-  return tracer.pure(with_type(adding ? "add." : "sub.", p.type), p.type, {&p.a, &p.b}, p.at, facts);
+  return tracer.pure(with_type(adding ? "add." : "sub.", p.type), p.type, {&p.a, &p.b}, p.at,
+                     facts);
 }
 
 Value multiply(const Arg& a, const Arg& b) {
@@ -136,9 +137,9 @@ Value multiply(const Arg& a, const Arg& b) {
     if (is_affine(a_first) && ValueAccess::bits(a_first) != 0) {  // (x + c) * k = x * k + c * k
       Value x = base_of(a_first);
       Value product = tracer.pure(op, p.type, {&x, &b_last}, p.at);
-      std::int64_t addend = static_cast<std::int64_t>(
-          static_cast<std::uint64_t>(ValueAccess::bits(a_first)) *
-          static_cast<std::uint64_t>(factor));
+      std::int64_t addend =
+          static_cast<std::int64_t>(static_cast<std::uint64_t>(ValueAccess::bits(a_first)) *
+                                    static_cast<std::uint64_t>(factor));
       return ValueAccess::with_addend(product, lang::wrap(p.type, addend), facts);
     }
   }
@@ -149,7 +150,8 @@ bool is_power_of_two(std::int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 
 int log2_of(std::int64_t n) {
   int log = 0;
-  while ((std::int64_t{1} << log) < n) ++log;
+  while ((std::int64_t{1} << log) < n)
+    ++log;
   return log;
 }
 
@@ -164,8 +166,8 @@ Value divide_integers(BinaryOp op, const Pair& p, const char* what) {
   if (d == 0) {
     throw Error(ErrorKind::user, std::string(what) + ": the divisor is the constant 0", p.at);
   }
-  Facts facts = remainder ? lang::facts_rem(p.a.facts(), d, p.type)
-                          : lang::facts_div(p.a.facts(), d, p.type);
+  Facts facts =
+      remainder ? lang::facts_rem(p.a.facts(), d, p.type) : lang::facts_div(p.a.facts(), d, p.type);
   bool never_negative = !is_signed(p.type) || p.a.facts().lo >= 0;
   if (d == 1) return remainder ? ValueAccess::constant(p.type, 0) : settled(p.a, p.at);
   if (never_negative && p.a.facts().hi < d && bits(p.type) <= 32 && d > 0) {
@@ -227,7 +229,8 @@ Value shift(BinaryOp op, const Arg& a, const Arg& b, const char* what) {
   }
   Type typed = left ? bits_type(value.type()) : value.type();
   return Tracer::current(what, a.at())
-      .pure(with_type(left ? "shl." : "shr.", typed), value.type(), {&value, &count}, a.at(), facts);
+      .pure(with_type(left ? "shl." : "shr.", typed), value.type(), {&value, &count}, a.at(),
+            facts);
 }
 
 Value compare(CompareOp op, const Arg& a, const Arg& b, const char* what) {
@@ -264,7 +267,8 @@ Value compare(CompareOp op, const Arg& a, const Arg& b, const char* what) {
       return ValueAccess::constant(pred, greater ? 0 : 1);
     }
   }
-  const char* stem = op == CompareOp::ne && is_real(p.type) ? "setp.neu." : kStems[static_cast<int>(op)];
+  const char* stem =
+      op == CompareOp::ne && is_real(p.type) ? "setp.neu." : kStems[static_cast<int>(op)];
   return Tracer::current(what, p.at).pure(with_type(stem, p.type), pred, {&p.a, &p.b}, p.at);
 }
 
@@ -294,7 +298,8 @@ Value min_or_max(BinaryOp op, const Arg& a, const Arg& b, NanMode nan, const cha
 
 Value one_operand(const Arg& a, const char* op, Type required, const char* what) {
   Value x = a.natural();
-  if (x.type() != required) refuse_type(what, x.type(), std::string(name(required)).c_str(), a.at());
+  if (x.type() != required)
+    refuse_type(what, x.type(), std::string(name(required)).c_str(), a.at());
   return Tracer::current(what, a.at()).pure(op, x.type(), {&x}, a.at());
 }
 
@@ -313,9 +318,11 @@ Value operator/(const Arg& a, const Arg& b) {
     }
     return divide_integers(BinaryOp::div, p, "operator/");
   }
-  if (p.type != f32 && p.type != f64) refuse_type("operator/", p.type, "integers, f32 and f64", p.at);
+  if (p.type != f32 && p.type != f64)
+    refuse_type("operator/", p.type, "integers, f32 and f64", p.at);
   if (p.a.is_constant() && p.b.is_constant()) {
-    return ValueAccess::constant(p.type, *fold(BinaryOp::div, p.type, p.a.constant(), p.b.constant()));
+    return ValueAccess::constant(p.type,
+                                 *fold(BinaryOp::div, p.type, p.a.constant(), p.b.constant()));
   }
   return Tracer::current("operator/", p.at)
       .pure(with_type("div.rn.", p.type), p.type, {&p.a, &p.b}, p.at);
@@ -325,7 +332,8 @@ Value operator%(const Arg& a, const Arg& b) {
   Pair p = unify(a, b, "operator%");
   if (!is_integer(p.type) || bits(p.type) < 16) refuse_type("operator%", p.type, "integers", p.at);
   if (p.a.is_constant() && p.b.is_constant() && p.b.constant() != 0) {
-    return ValueAccess::constant(p.type, *fold(BinaryOp::rem, p.type, p.a.constant(), p.b.constant()));
+    return ValueAccess::constant(p.type,
+                                 *fold(BinaryOp::rem, p.type, p.a.constant(), p.b.constant()));
   }
   return divide_integers(BinaryOp::rem, p, "operator%");
 }
@@ -349,12 +357,14 @@ Value operator-(const Arg& a) {
   }
   if (is_integer(x.type())) {
     Type signed_type = bits(x.type()) == 64 ? s64 : bits(x.type()) == 32 ? s32 : s16;
-    if (x.is_constant()) return ValueAccess::constant(x.type(), lang::wrap(x.type(), -x.constant()));
+    if (x.is_constant())
+      return ValueAccess::constant(x.type(), lang::wrap(x.type(), -x.constant()));
     return Tracer::current("operator-", a.at())
         .pure(with_type("neg.", signed_type), x.type(), {&x}, a.at(),
               lang::facts_sub(Facts{std::int64_t{1} << 62, 0, 0}, x.facts(), x.type()));
   }
-  return Tracer::current("operator-", a.at()).pure(with_type("neg.", x.type()), x.type(), {&x}, a.at());
+  return Tracer::current("operator-", a.at())
+      .pure(with_type("neg.", x.type()), x.type(), {&x}, a.at());
 }
 
 Value operator~(const Arg& a) {
@@ -370,20 +380,23 @@ Value operator~(const Arg& a) {
 
 Value operator!(const Arg& a) {
   Value x = a.natural();
-  if (x.type() != pred) refuse_type("operator!", x.type(), "a predicate; compare with 0 first", a.at());
+  if (x.type() != pred)
+    refuse_type("operator!", x.type(), "a predicate; compare with 0 first", a.at());
   if (x.is_constant()) return ValueAccess::constant(pred, x.constant() == 0 ? 1 : 0);
   return Tracer::current("operator!", a.at()).pure("not.pred", pred, {&x}, a.at());
 }
 
 Value operator&&(const Arg& a, const Arg& b) {
   Value x = a.natural();
-  if (x.type() != pred) refuse_type("operator&&", x.type(), "predicates; compare with 0 first", a.at());
+  if (x.type() != pred)
+    refuse_type("operator&&", x.type(), "predicates; compare with 0 first", a.at());
   return bitwise(BinaryOp::and_, "and.", Arg(x, a.at()), b, "operator&&");
 }
 
 Value operator||(const Arg& a, const Arg& b) {
   Value x = a.natural();
-  if (x.type() != pred) refuse_type("operator||", x.type(), "predicates; compare with 0 first", a.at());
+  if (x.type() != pred)
+    refuse_type("operator||", x.type(), "predicates; compare with 0 first", a.at());
   return bitwise(BinaryOp::or_, "or.", Arg(x, a.at()), b, "operator||");
 }
 
@@ -404,13 +417,16 @@ Value max(const Arg& a, const Arg& b, NanMode nan) {
 Value abs(const Arg& a) {
   Value x = a.natural();
   if (!is_arithmetic(x.type()) || !is_signed(x.type())) {
-    if (!is_packed(x.type())) refuse_type("abs", x.type(), "signed integers and floating-point types", a.at());
+    if (!is_packed(x.type()))
+      refuse_type("abs", x.type(), "signed integers and floating-point types", a.at());
   }
   return Tracer::current("abs", a.at()).pure(with_type("abs.", x.type()), x.type(), {&x}, a.at());
 }
 
 Value fma(const Arg& a, const Arg& b, const Arg& c) {
-  Type type = !a.is_literal() ? a.value().type() : !b.is_literal() ? b.value().type() : c.natural().type();
+  Type type = !a.is_literal()   ? a.value().type()
+              : !b.is_literal() ? b.value().type()
+                                : c.natural().type();
   Value x = a.as(type, "fma");
   Value y = b.as(type, "fma");
   Value z = c.as(type, "fma");
@@ -425,7 +441,8 @@ Value fma(const Arg& a, const Arg& b, const Arg& c) {
 
 Value select(const Arg& condition, const Arg& a, const Arg& b) {
   Value c = condition.natural();
-  if (c.type() != pred) refuse_type("select", c.type(), "a predicate as its condition", condition.at());
+  if (c.type() != pred)
+    refuse_type("select", c.type(), "a predicate as its condition", condition.at());
   Pair p = a.is_literal() && b.is_literal()
                ? Pair{a.natural(), b.as(a.natural().type(), "select"), a.natural().type(), a.at()}
                : unify(a, b, "select");

@@ -2,9 +2,9 @@
 // Barriers, shuffles and votes.
 #include "tilewright/sync.h"
 
-#include <string>
-
 #include "lang/tracer.h"
+
+#include <string>
 
 namespace tilewright {
 namespace {
@@ -49,7 +49,8 @@ Value shuffle_word(const char* op, const Value& word, const Value& lane, int cla
   return tracer.result(word.type(), destination, Uniformity::thread);
 }
 
-Value shuffle_any(const char* op, const Arg& value, const Value& lane, int clamp, const char* what) {
+Value shuffle_any(const char* op, const Arg& value, const Value& lane, int clamp,
+                  const char* what) {
   SourceLoc at = value.at();
   Tracer& tracer = Tracer::current(what, at);
   tracer.require_converged(what, Uniformity::warp, at);
@@ -64,15 +65,16 @@ Value shuffle_any(const char* op, const Arg& value, const Value& lane, int clamp
   if (width == 64) {
     ptx::RegId low = tracer.new_reg(u32);
     ptx::RegId high = tracer.new_reg(u32);
-    tracer.emit("mov.b64", {ptx::vector({ptx::reg(low), ptx::reg(high)}),
-                            ptx::reg(tracer.reg_of(x, at))}, at);
+    tracer.emit("mov.b64",
+                {ptx::vector({ptx::reg(low), ptx::reg(high)}), ptx::reg(tracer.reg_of(x, at))}, at);
     Value low_word = tracer.result(u32, low, x.uniformity());
     Value high_word = tracer.result(u32, high, x.uniformity());
     Value moved_low = shuffle_word(op, low_word, lane, clamp, tracer, at);
     Value moved_high = shuffle_word(op, high_word, lane, clamp, tracer, at);
     ptx::RegId joined = tracer.new_reg(x.type());
-    tracer.emit("mov.b64", {ptx::reg(joined), ptx::vector({ptx::reg(tracer.reg_of(moved_low, at)),
-                                                           ptx::reg(tracer.reg_of(moved_high, at))})},
+    tracer.emit("mov.b64",
+                {ptx::reg(joined), ptx::vector({ptx::reg(tracer.reg_of(moved_low, at)),
+                                                ptx::reg(tracer.reg_of(moved_high, at))})},
                 at);
     return tracer.result(x.type(), joined, Uniformity::thread);
   }
@@ -114,10 +116,11 @@ Group named_barrier(int threads, SourceLoc at) {
     require_group(group, "named_barrier", tracer, at);
     return group;
   }
-  throw Error(ErrorKind::user,
-              "named_barrier: the block's 15 named barriers are taken; reuse one whose threads have "
-              "all passed",
-              at);
+  throw Error(
+      ErrorKind::user,
+      "named_barrier: the block's 15 named barriers are taken; reuse one whose threads have "
+      "all passed",
+      at);
 }
 
 void barrier(Group group, SourceLoc at) { barrier_instruction("bar.sync", group, "barrier", at); }
@@ -125,7 +128,8 @@ void barrier(Group group, SourceLoc at) { barrier_instruction("bar.sync", group,
 void barrier_arrive(Group group, SourceLoc at) {
   if (group.threads == 0) {
     throw Error(ErrorKind::user,
-                "barrier_arrive: the group must say how many threads meet; use named_barrier()", at);
+                "barrier_arrive: the group must say how many threads meet; use named_barrier()",
+                at);
   }
   barrier_instruction("bar.arrive", group, "barrier_arrive", at);
 }
@@ -169,9 +173,15 @@ Value shuffle(const Arg& value, const Arg& source_lane, int width) {
   return moved;
 }
 
-Value vote_any(const Arg& predicate) { return vote("vote.sync.any.pred", pred, predicate, "vote_any"); }
-Value vote_all(const Arg& predicate) { return vote("vote.sync.all.pred", pred, predicate, "vote_all"); }
-Value ballot(const Arg& predicate) { return vote("vote.sync.ballot.b32", u32, predicate, "ballot"); }
+Value vote_any(const Arg& predicate) {
+  return vote("vote.sync.any.pred", pred, predicate, "vote_any");
+}
+Value vote_all(const Arg& predicate) {
+  return vote("vote.sync.all.pred", pred, predicate, "vote_all");
+}
+Value ballot(const Arg& predicate) {
+  return vote("vote.sync.ballot.b32", u32, predicate, "ballot");
+}
 
 void cp_async_commit(SourceLoc at) { plain("cp.async.commit_group", "cp_async_commit", at); }
 void cp_async_wait_all(SourceLoc at) { plain("cp.async.wait_all", "cp_async_wait_all", at); }

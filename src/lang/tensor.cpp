@@ -2,14 +2,14 @@
 // Tensors, their slices and tiles, and shared-memory allocation.
 #include "tilewright/tensor.h"
 
+#include "lang/address.h"
+#include "lang/facts.h"
+#include "lang/tracer.h"
+
 #include <algorithm>
 #include <numeric>
 #include <string>
 #include <utility>
-
-#include "lang/address.h"
-#include "lang/facts.h"
-#include "lang/tracer.h"
 
 namespace tilewright {
 
@@ -22,8 +22,8 @@ std::int64_t largest_power_of_two(std::int64_t n) { return n == 0 ? 4096 : n & -
 int alignment_at(const Tensor& tensor, const Int& elements) {
   std::int64_t divisor = elements.divisor();  // 0 for a static zero
   std::int64_t offset_bytes = divisor * std::max(bits(tensor.type()), 8) / 8;
-  return static_cast<int>(std::min<std::int64_t>(tensor.alignment_bytes(),
-                                                 largest_power_of_two(offset_bytes)));
+  return static_cast<int>(
+      std::min<std::int64_t>(tensor.alignment_bytes(), largest_power_of_two(offset_bytes)));
 }
 
 void require_bytes(Type type, const char* what, SourceLoc at) {
@@ -60,7 +60,8 @@ Tensor Tensor::slice(const Coord& coord, SourceLoc at) const {
 
 Element Tensor::element(const Coord& coord, SourceLoc at) const {
   // A single index of a tensor of several modes is linear: CuTe's rule.
-  const Coord& whole = coord.is_tuple() && coord.rank() == 1 && layout_.rank() != 1 ? coord[0] : coord;
+  const Coord& whole =
+      coord.is_tuple() && coord.rank() == 1 && layout_.rank() != 1 ? coord[0] : coord;
   return {*this, layout_(whole), at};
 }
 
@@ -89,7 +90,8 @@ Tensor shared(Type type, const Layout& layout, int alignment_bytes, SourceLoc at
   variable.space = ptx::Space::shared;
   variable.type = b8;
   variable.alignment = std::max(alignment_bytes, bytes(type));
-  variable.name = tracer.function().name + "_smem" + std::to_string(tracer.function().variables.size());
+  variable.name =
+      tracer.function().name + "_smem" + std::to_string(tracer.function().variables.size());
   variable.extents = {size};
   ptx::SymbolId id = tracer.module().symbol_id(variable.name);
   int alignment = variable.alignment;
@@ -118,7 +120,8 @@ Tensor dynamic_shared(Type type, const Layout& layout, std::int64_t offset_bytes
   }
   Value start = lang::shared_symbol(tracer, id, kAlignment, at);
   Value base = Arg(start, at) + offset_bytes;
-  auto alignment = static_cast<int>(std::min<std::int64_t>(kAlignment, largest_power_of_two(offset_bytes)));
+  auto alignment =
+      static_cast<int>(std::min<std::int64_t>(kAlignment, largest_power_of_two(offset_bytes)));
   return {type, MemorySpace::shared, base, layout, alignment};
 }
 

@@ -9,7 +9,8 @@ namespace {
 
 using lang::Tracer;
 
-constexpr std::int64_t kMaxGridX = 2'147'483'647;  // CUDA Programming Guide, technical specifications
+constexpr std::int64_t kMaxGridX =
+    2'147'483'647;  // CUDA Programming Guide, technical specifications
 constexpr std::int64_t kMaxGridYz = 65'535;
 constexpr std::int64_t kMaxBlock[] = {1024, 1024, 64};
 

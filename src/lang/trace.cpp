@@ -2,12 +2,12 @@
 // Parameters of a trace: what is known of arguments, how they become registers, how launches fit.
 #include "tilewright/trace.h"
 
+#include "lang/facts.h"
+#include "lang/tracer.h"
+
 #include <algorithm>
 #include <limits>
 #include <string>
-
-#include "lang/facts.h"
-#include "lang/tracer.h"
 
 namespace tilewright {
 
@@ -46,9 +46,10 @@ bool holds(const Int& leaf, std::int64_t value) {
 TensorArg tensor_arg(const View& view, DynamicModes dynamic) {
   TensorArg arg;
   arg.type = view.type;
-  arg.alignment_bytes = static_cast<int>(power_of_two_divisor(
-      static_cast<std::int64_t>(view.address & 0xff), kMaxAlignmentBytes));
-  std::int64_t elems = std::max<std::int64_t>(1, kMaxAlignmentBytes * 8 / std::max(bits(view.type), 1));
+  arg.alignment_bytes = static_cast<int>(
+      power_of_two_divisor(static_cast<std::int64_t>(view.address & 0xff), kMaxAlignmentBytes));
+  std::int64_t elems =
+      std::max<std::int64_t>(1, kMaxAlignmentBytes * 8 / std::max(bits(view.type), 1));
   std::vector<IntTuple> shape;
   std::vector<IntTuple> stride;
   for (int i = 0; i < view.rank; ++i) {
@@ -58,7 +59,8 @@ TensorArg tensor_arg(const View& view, DynamicModes dynamic) {
     bool free_extent = (dynamic.extents >> i & 1u) != 0;
     bool free_stride = (dynamic.strides >> i & 1u) != 0;
     Int e = free_extent ? Int::symbol(0, extent_facts(extent)) : Int(extent);
-    Int s = free_stride ? Int::symbol(0, stride_facts(step, power_of_two_divisor(step, elems))) : Int(step);
+    Int s = free_stride ? Int::symbol(0, stride_facts(step, power_of_two_divisor(step, elems)))
+                        : Int(step);
     shape.emplace_back(e);
     stride.emplace_back(s);
   }
@@ -68,13 +70,14 @@ TensorArg tensor_arg(const View& view, DynamicModes dynamic) {
 }
 
 std::string to_string(const TensorArg& arg) {
-  std::string text = std::string(name(arg.type)) + " " + to_string(arg.shape) + ":" + to_string(arg.stride) +
-                     " align=" + std::to_string(arg.alignment_bytes);
+  std::string text = std::string(name(arg.type)) + " " + to_string(arg.shape) + ":" +
+                     to_string(arg.stride) + " align=" + std::to_string(arg.alignment_bytes);
   // Bounds that are not the usual ones belong to the key too.
   for (int i = 0; i < arg.shape.rank(); ++i) {
     const Int& extent = arg.shape[i].value();
     const Int& stride = arg.stride[i].value();
-    if (!extent.is_static()) text += extent.max() > std::numeric_limits<std::int32_t>::max() ? " long" : "";
+    if (!extent.is_static())
+      text += extent.max() > std::numeric_limits<std::int32_t>::max() ? " long" : "";
     if (!stride.is_static()) text += stride.min() < 0 ? " signed" : "";
   }
   return text;
@@ -159,7 +162,8 @@ Value Recorder::load_parameter(Param param, Facts facts) {
                   : bits(param.type) == 32 && !is_float(param.type) ? b32
                                                                     : param.type;
   if (bits(param.type) == 16) variable.type = b16;
-  variable.name = tracer.function().name + "_param_" + std::to_string(tracer.function().params.size());
+  variable.name =
+      tracer.function().name + "_param_" + std::to_string(tracer.function().params.size());
   ptx::SymbolId id = tracer.module().symbol_id(variable.name);
   ptx::RegId reg = tracer.new_reg(param.type);
   std::string op = "ld.param." + std::string(name(variable.type));

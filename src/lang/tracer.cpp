@@ -95,7 +95,8 @@ ptx::Operand immediate_of(Type type, std::int64_t value_bits) {
 
 }  // namespace
 
-Tracer::Tracer(ptx::Target target, std::string entry) : exceptions_(std::uncaught_exceptions()), outer_(current_tracer) {
+Tracer::Tracer(ptx::Target target, std::string entry)
+    : exceptions_(std::uncaught_exceptions()), outer_(current_tracer) {
   module_.target = target;
   function_.name = std::move(entry);
   function_.entry = true;
@@ -207,9 +208,10 @@ ptx::RegId Tracer::reg_of(const Value& value, SourceLoc at) {
     return ValueAccess::reg(made);
   }
   static constexpr const char* kMoves[] = {"", "mov.b16", "mov.b32", "mov.b64"};
-  Type plain = bits(value.type()) <= 16 ? u16 : value.type() == f32 || value.type() == f64
-                                                    ? value.type()
-                                                    : bits(value.type()) == 32 ? u32 : u64;
+  Type plain = bits(value.type()) <= 16                     ? u16
+               : value.type() == f32 || value.type() == f64 ? value.type()
+               : bits(value.type()) == 32                   ? u32
+                                                            : u64;
   Value carrier = ValueAccess::constant(plain, constant_bits);
   Value made = pure(kMoves[register_class(value.type())], value.type(), {&carrier}, at);
   return ValueAccess::reg(made);
@@ -239,10 +241,12 @@ Value Tracer::result(Type type, ptx::RegId reg, Uniformity uniformity, Facts fac
 std::uint64_t Tracer::hash_of(const ptx::Opcode& op,
                               const std::vector<ptx::Operand>& operands) const {
   std::uint64_t hash = op.form;
-  for (ptx::Mod slot : op.slots) hash = mix(hash, slot.id);
+  for (ptx::Mod slot : op.slots)
+    hash = mix(hash, slot.id);
   for (const ptx::Operand& operand : operands) {
     hash = mix(hash, static_cast<std::uint64_t>(operand.kind) << 32 | operand.id);
-    hash = mix(hash, static_cast<std::uint64_t>(operand.value) + static_cast<std::uint64_t>(operand.type));
+    hash = mix(
+        hash, static_cast<std::uint64_t>(operand.value) + static_cast<std::uint64_t>(operand.type));
   }
   return hash;
 }
@@ -374,9 +378,8 @@ ptx::SiteId Tracer::site(SourceLoc at) {
   if (attributed_.line > 0) at = attributed_;
   if (at.line <= 0) return 0;
   ptx::SiteId parent = calls_.empty() ? 0 : calls_.back();
-  std::uint64_t key = mix(mix(reinterpret_cast<std::uintptr_t>(at.file),
-                              static_cast<std::uint64_t>(at.line)),
-                          parent);
+  std::uint64_t key = mix(
+      mix(reinterpret_cast<std::uintptr_t>(at.file), static_cast<std::uint64_t>(at.line)), parent);
   auto [it, added] = sites_.try_emplace(key, 0);
   if (added) {
     auto file = std::find(module_.files.begin(), module_.files.end(), at.file);

@@ -2,15 +2,15 @@
 // The recorder behind the language: one a trace, current on its thread.
 #pragma once
 
+#include "tilewright/module.h"
+#include "tilewright/value.h"
+
 #include <array>
 #include <initializer_list>
 #include <span>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
-
-#include "tilewright/module.h"
-#include "tilewright/value.h"
 
 namespace tilewright {
 
@@ -80,7 +80,8 @@ class Tracer {
   ptx::RegId reg_of(const Value& value, SourceLoc at);
   /// A Value for a register just written by emit().
   Value result(Type type, ptx::RegId reg, Uniformity uniformity, Facts facts = {});
-  /// Makes the last instruction write `var` instead, if it wrote `value`. Pre: nobody else holds it.
+  /// Makes the last instruction write `var` instead, if it wrote `value`. Pre: nobody else holds
+  /// it.
   bool retarget(const Value& value, ptx::RegId var);
 
   // Regions.

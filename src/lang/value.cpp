@@ -2,14 +2,14 @@
 // Value, Var and Arg: construction, assignment, literals.
 #include "tilewright/value.h"
 
+#include "lang/facts.h"
+#include "lang/fold.h"
+#include "lang/tracer.h"
+
 #include <algorithm>
 #include <bit>
 #include <string>
 #include <utility>
-
-#include "lang/facts.h"
-#include "lang/fold.h"
-#include "lang/tracer.h"
 
 namespace tilewright {
 
@@ -85,8 +85,9 @@ std::string quoted(double real) {
 Value Arg::as(Type type, const char* what) const {
   auto refuse = [&](const std::string& literal) -> Error {
     return {ErrorKind::user,
-            std::string(what) + ": the literal " + literal + " does not fit the other operand's type " +
-                std::string(name(type)) + "; convert the value with .to() or write another literal",
+            std::string(what) + ": the literal " + literal +
+                " does not fit the other operand's type " + std::string(name(type)) +
+                "; convert the value with .to() or write another literal",
             at_};
   };
   switch (kind_) {
@@ -118,8 +119,10 @@ Value Arg::as(Type type, const char* what) const {
 
 Value Arg::natural() const {
   switch (kind_) {
-    case Literal::none: return value_;
-    case Literal::boolean: return ValueAccess::constant(pred, integer_);
+    case Literal::none:
+      return value_;
+    case Literal::boolean:
+      return ValueAccess::constant(pred, integer_);
     case Literal::integer: {
       bool small = integer_ >= std::numeric_limits<std::int32_t>::min() &&
                    integer_ <= std::numeric_limits<std::int32_t>::max();
@@ -148,8 +151,7 @@ Value constant(Type type, const Arg& literal) {
 Var::Var(std::uint32_t reg, Type type, Uniformity uniformity)
     : type_(type), uniformity_(uniformity), reg_(reg) {}
 
-Var::Var(Type type, SourceLoc at)
-    : type_(type), reg_(Tracer::current("Var", at).new_reg(type)) {}
+Var::Var(Type type, SourceLoc at) : type_(type), reg_(Tracer::current("Var", at).new_reg(type)) {}
 
 Var::Var(const Arg& init, Uniformity uniformity)
     : type_(init.natural().type()),
@@ -159,9 +161,7 @@ Var::Var(const Arg& init, Uniformity uniformity)
 }
 
 Var::Var(Type type, const Arg& init, Uniformity uniformity)
-    : type_(type),
-      uniformity_(uniformity),
-      reg_(Tracer::current("Var", init.at()).new_reg(type)) {
+    : type_(type), uniformity_(uniformity), reg_(Tracer::current("Var", init.at()).new_reg(type)) {
   *this = init;
 }
 
@@ -173,8 +173,9 @@ void require_uniform(const Value& value, Uniformity promised, const Tracer& trac
   static constexpr const char* kNames[] = {"grid", "block", "warp", "thread"};
   throw Error(ErrorKind::user,
               std::string("assigning to a Var that was promised to be the same in the whole ") +
-                  kNames[static_cast<int>(promised)] + ": the value or the control flow here differs between " +
-                  (got == Uniformity::thread  ? "threads"
+                  kNames[static_cast<int>(promised)] +
+                  ": the value or the control flow here differs between " +
+                  (got == Uniformity::thread ? "threads"
                    : got == Uniformity::warp ? "warps"
                                              : "blocks") +
                   "; declare the Var without that promise, or make the value uniform",

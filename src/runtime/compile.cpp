@@ -26,14 +26,14 @@ void pack(Parameters& parameters, const TensorArg& arg, const View& view, Source
     }
   }
   for (int i = 0; i < view.rank; ++i) {
-    if (!arg.stride[i].value().is_static()) parameters.add(view.stride[static_cast<std::size_t>(i)]);
+    if (!arg.stride[i].value().is_static())
+      parameters.add(view.stride[static_cast<std::size_t>(i)]);
   }
 }
 
 Kernel compile(const Device& device, Traced traced, const AssembleOptions& options, SourceLoc at) {
   bool emulated = device.kind() == DeviceKind::emulated;
-  std::string text =
-      ptx::print(traced.module, emulated ? ptx::LineInfo::on : ptx::LineInfo::off);
+  std::string text = ptx::print(traced.module, emulated ? ptx::LineInfo::on : ptx::LineInfo::off);
   return load_ptx(device, text, traced.entry, options, at);
 }
 
