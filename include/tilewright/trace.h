@@ -3,7 +3,7 @@
 #pragma once
 
 #include "tilewright/int_tuple.h"
-#include "tilewright/module.h"
+#include "tilewright/target.h"
 #include "tilewright/tensor.h"
 #include "tilewright/value.h"
 #include "tilewright/view.h"
@@ -11,11 +11,14 @@
 #include <array>
 #include <concepts>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 namespace tilewright {
+
+namespace ptx {
+struct Module;
+}  // namespace ptx
 
 /// What a trace knows of a tensor argument. Static leaves of shape and stride are folded into the
 /// code; dynamic ones become parameters, whose divisors and bounds every launch checks.
@@ -67,10 +70,18 @@ struct TraceOptions {
 
 /// A recorded kernel.
 struct Traced {
-  ptx::Module module;
+  Traced();
+  Traced(Traced&& other) noexcept;
+  Traced& operator=(Traced&& other) noexcept;
+  ~Traced();
+  ptx::Module& module() const { return *module_; }  ///< include tilewright/module.h to use it
+
   std::string entry;
   std::vector<Param> params;
   std::array<int, 3> block{0, 1, 1};
+
+ private:
+  ptx::Module* module_;  ///< owned
 };
 
 namespace detail {
@@ -97,6 +108,14 @@ class Recorder {
   State* state_;
 };
 
+template <class Body>
+struct Call {
+  template <class... Parameters>
+  explicit Call(const Body& body, Parameters&&... parameters) {
+    body(std::forward<Parameters>(parameters)...);
+  }
+};
+
 }  // namespace detail
 
 /// Calls `body(parameter...)` once, with a Tensor for each TensorArg and a Value for each
@@ -106,8 +125,7 @@ template <class Body, class... Args>
 Traced trace(const TraceOptions& options, const Body& body, const Args&... args) {
   detail::Recorder recorder(options, SourceLoc{});
   // Braces keep the parameters in order.
-  std::tuple<decltype(recorder.parameter(args))...> parameters{recorder.parameter(args)...};
-  std::apply(body, std::move(parameters));
+  detail::Call<Body>{body, recorder.parameter(args)...};
   return recorder.finish();
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
 
 namespace tilewright {
 
@@ -110,6 +111,21 @@ std::string mismatch(const TensorArg& arg, const View& view) {
   return {};
 }
 
+Traced::Traced() : module_(new ptx::Module) {}
+Traced::Traced(Traced&& other) noexcept
+    : entry(std::move(other.entry)),
+      params(std::move(other.params)),
+      block(other.block),
+      module_(std::exchange(other.module_, nullptr)) {}
+Traced& Traced::operator=(Traced&& other) noexcept {
+  entry = std::move(other.entry);
+  params = std::move(other.params);
+  block = other.block;
+  std::swap(module_, other.module_);
+  return *this;
+}
+Traced::~Traced() { delete module_; }
+
 namespace detail {
 
 struct Recorder::State {
@@ -208,8 +224,8 @@ Value Recorder::parameter(const ScalarArg& arg) {
 }
 
 Traced Recorder::finish() {
-  state_->traced.module = state_->tracer.finish();
-  ptx::check_capabilities(state_->traced.module);
+  state_->traced.module() = state_->tracer.finish();
+  ptx::check_capabilities(state_->traced.module());
   return std::move(state_->traced);
 }
 

@@ -2,6 +2,8 @@
 // Parameters of a launch in the order in which a trace declared them.
 #include "tilewright/compile.h"
 
+#include "tilewright/module.h"
+
 #include <limits>
 
 namespace tilewright {
@@ -33,12 +35,12 @@ void pack(Parameters& parameters, const TensorArg& arg, const View& view, Source
 
 Kernel compile(const Device& device, Traced traced, const AssembleOptions& options, SourceLoc at) {
   bool emulated = device.kind() == DeviceKind::emulated;
-  std::string text = ptx::print(traced.module, emulated ? ptx::LineInfo::on : ptx::LineInfo::off);
+  std::string text = ptx::print(traced.module(), emulated ? ptx::LineInfo::on : ptx::LineInfo::off);
   return load_ptx(device, text, traced.entry, options, at);
 }
 
 KernelSource source_of(Traced traced, ptx::LineInfo line_info) {
-  return {ptx::print(traced.module, line_info), std::move(traced.entry), {}};
+  return {ptx::print(traced.module(), line_info), std::move(traced.entry), {}};
 }
 
 }  // namespace tilewright
