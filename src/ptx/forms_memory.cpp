@@ -72,7 +72,7 @@ constexpr Form kRows[] = {
 
     // Remote shared memory, completing on an mbarrier.
     {"st", ".async .weak? .{shared::cluster}? .mbarrier::complete_tx::bytes .{v2,v4}? .{b32,b64,u32,u64,s32,s64,f32,f64}", "[a], b{v}, [m]", kSm90v81, Effect::store_async},
-    {"st", ".async .mmio? .release .<scope> .global .{b8,b16,b32,b64,u8,u16,u32,u64,s8,s16,s32,s64,f32,f64}", "[a], b", since(8, 7, "sm_100+"), Effect::none},
+    {"st", ".async .mmio? .release .<scope> .global .{b8,b16,b32,b64,u8,u16,u32,u64,s8,s16,s32,s64,f32,f64}", "[a], b~", since(8, 7, "sm_100+"), Effect::none},
     {"st", ".bulk .weak? .{shared::cta}?", "[a], b:u64, #c=0..0", kSm100, Effect::none},
     {"red", ".async .relaxed .cluster .{shared::cluster}? .mbarrier::complete_tx::bytes .{inc,dec} .u32", "[a], b, [m]", kSm90v81, Effect::reduction_async},
     {"red", ".async .relaxed .cluster .{shared::cluster}? .mbarrier::complete_tx::bytes .{min,max} .{u32,s32}", "[a], b, [m]", kSm90v81, Effect::reduction_async},

@@ -88,8 +88,9 @@ int alignment_bytes(const Variable& variable) {
 
 SymbolId Module::symbol_id(std::string_view name) {
   const auto it = std::find(symbols.begin(), symbols.end(), name);
+  const auto id = static_cast<SymbolId>(it - symbols.begin());
   if (it == symbols.end()) symbols.emplace_back(name);
-  return static_cast<SymbolId>(it - symbols.begin());
+  return id;
 }
 
 const Function* Module::find_function(std::string_view name) const {

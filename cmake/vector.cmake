@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+# Compiles a part's vector/ folder once per instruction-set level; the program picks a level when it starts.
+
+# tilewright_vector_sources(PART DIRECTORY): adds DIRECTORY/*.cpp to the part's library, on x86-64 three times.
+function(tilewright_vector_sources part directory)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${directory}/*.cpp)
+  set(levels generic)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+    set(levels v2 v3 v4)
+  endif()
+  foreach(level ${levels})
+    set(library tilewright_${part}_vector_${level})
+    add_library(${library} OBJECT ${sources})
+    target_include_directories(${library} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+    target_compile_definitions(${library} PRIVATE TW_ISA=${level})
+    target_link_libraries(${library} PRIVATE tilewright_flags)
+    # Values do not depend on the optimisation level; -O0 would make the emulator useless in debug builds.
+    target_compile_options(${library} PRIVATE -O3 -fno-math-errno -fno-trapping-math -ffp-contract=off)
+    if(NOT level STREQUAL "generic")
+      target_compile_options(${library} PRIVATE -march=x86-64-${level})
+    endif()
+    if(level STREQUAL "v4")
+      target_compile_options(${library} PRIVATE -mprefer-vector-width=512)
+    endif()
+    target_sources(tilewright_${part} PRIVATE $<TARGET_OBJECTS:${library}>)
+  endforeach()
+endfunction()

@@ -1,0 +1,617 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logic, shifts, bit fields, byte permutation, dot products of bytes, selection and plain moves.
+#include "ptx/semantics/vector/lanes.h"
+
+namespace tilewright::ptx::semantics::TW_ISA {
+namespace {
+
+template <class T>
+struct And {
+  static T apply(T a, T b) { return static_cast<T>(a & b); }
+};
+template <class T>
+struct Or {
+  static T apply(T a, T b) { return static_cast<T>(a | b); }
+};
+template <class T>
+struct Xor {
+  static T apply(T a, T b) { return static_cast<T>(a ^ b); }
+};
+template <class T>
+struct Not {
+  static T apply(T a) { return static_cast<T>(~a); }
+};
+template <class T>
+struct Cnot {
+  static T apply(T a) { return a == 0 ? T{1} : T{0}; }
+};
+template <class T>
+struct Move {
+  static T apply(T a) { return a; }
+};
+
+/// Predicates: F on whole masks.
+template <template <class> class F>
+void predicate2(const LaneArgs& args) {
+  keep_predicate(args, 0, F<u32>::apply(predicate(args, 0), predicate(args, 1)));
+}
+template <template <class> class F>
+void predicate1(const LaneArgs& args) {
+  keep_predicate(args, 0, F<u32>::apply(predicate(args, 0)));
+}
+
+template <class T>
+constexpr u32 kWidth = 8 * sizeof(T);
+
+template <class T>
+struct Shl {
+  static T apply(T a, u32 n) {
+    const Store<T> shifted = static_cast<Store<T>>(a) << (n & (8 * sizeof(Store<T>) - 1));
+    return n < kWidth<T> ? static_cast<T>(shifted) : T{0};
+  }
+};
+template <class T>
+struct Shr {  // fills with the sign for signed types
+  static T apply(T a, u32 n) {
+    if constexpr (static_cast<T>(-1) < static_cast<T>(0)) {
+      return static_cast<T>(a >> (n < kWidth<T> ? n : kWidth<T> - 1));
+    } else {
+      return n < kWidth<T> ? static_cast<T>(a >> (n & (kWidth<T> - 1))) : T{0};
+    }
+  }
+};
+
+template <bool Left, bool Wraps>
+struct Funnel {
+  static u32 apply(u32 low, u32 high, u32 c) {
+    const u32 n = Wraps ? c & 31 : c < 32 ? c : 32;
+    const u64 both = static_cast<u64>(high) << 32 | low;
+    return static_cast<u32>(Left ? both << n >> 32 : both >> n);
+  }
+};
+
+template <class T>
+struct ExtractField {
+  static T apply(T a, u32 b, u32 c) {
+    using U = Store<T>;
+    constexpr u32 kTop = kWidth<T> - 1;
+    const u32 pos = b & 0xff;
+    const u32 length = c & 0xff;
+    const u32 end = pos + length;  // exclusive
+    const U bits = static_cast<U>(a);
+    const u32 sign_at = end - 1 < kTop ? end - 1 : kTop;
+    const bool negative = static_cast<T>(-1) < static_cast<T>(0) && length != 0 &&
+                          ((bits >> (sign_at & kTop)) & 1) != 0;
+    const U shifted = pos <= kTop ? bits >> (pos & kTop) : U{0};
+    // Bits of the result that come from `a`: fewer than length where the field leaves the register.
+    const u32 inside = pos > kTop ? 0 : end <= kTop ? length : kTop + 1 - pos;
+    const U taken = inside > kTop ? ~U{0} : (U{1} << (inside & kTop)) - 1;
+    return static_cast<T>((shifted & taken) | (negative ? ~taken : U{0}));
+  }
+};
+
+template <class T>
+void insert_field(const LaneArgs& args) {
+  const Store<T>* a = source<T>(args, 0);
+  const Store<T>* b = source<T>(args, 1);
+  const u32* c = source<u32>(args, 2);
+  const u32* d = source<u32>(args, 3);
+  Result<T> result(args);
+  Store<T>* out = result.out();
+  constexpr u32 kTop = kWidth<T> - 1;
+  TW_INDEPENDENT
+  for (int i = 0; i < kLanes; ++i) {
+    const u32 pos = c[i] & 0xff;
+    const u32 length = d[i] & 0xff;
+    const T ones =
+        length > kTop ? static_cast<T>(~T{0}) : static_cast<T>((T{1} << (length & kTop)) - 1);
+    const T field = pos > kTop ? T{0} : static_cast<T>(ones << (pos & kTop));
+    out[i] = (b[i] & ~field) | ((a[i] << (pos & kTop)) & field);
+  }
+  result.done();
+}
+
+inline u32 leading_zeros(u32 a) { return a == 0 ? 32u : static_cast<u32>(__builtin_clz(a)); }
+inline u32 leading_zeros(u64 a) { return a == 0 ? 64u : static_cast<u32>(__builtin_clzll(a)); }
+
+template <class T, bool ShiftAmount>
+struct FindLeading {
+  static u32 apply(T a) {
+    using U = Store<T>;
+    const U bits = static_cast<U>(a < T{0} ? static_cast<T>(~a) : a);
+    const u32 zeros = leading_zeros(bits);
+    if (bits == 0) return 0xffffffffu;
+    return ShiftAmount ? zeros : kWidth<T> - 1 - zeros;
+  }
+};
+template <class T>
+struct Clz {
+  static u32 apply(T a) { return leading_zeros(a); }
+};
+struct Popc32 {
+  static u32 apply(u32 a) {
+    a -= (a >> 1) & 0x55555555u;
+    a = (a & 0x33333333u) + ((a >> 2) & 0x33333333u);
+    return (((a + (a >> 4)) & 0x0f0f0f0fu) * 0x01010101u) >> 24;
+  }
+};
+struct Popc64 {
+  static u32 apply(u64 a) {
+    return Popc32::apply(static_cast<u32>(a)) + Popc32::apply(static_cast<u32>(a >> 32));
+  }
+};
+struct Brev32 {
+  static u32 apply(u32 a) {
+    a = ((a >> 1) & 0x55555555u) | (a & 0x55555555u) << 1;
+    a = ((a >> 2) & 0x33333333u) | (a & 0x33333333u) << 2;
+    a = ((a >> 4) & 0x0f0f0f0fu) | (a & 0x0f0f0f0fu) << 4;
+    a = ((a >> 8) & 0x00ff00ffu) | (a & 0x00ff00ffu) << 8;
+    return a >> 16 | a << 16;
+  }
+};
+struct Brev64 {
+  static u64 apply(u64 a) {
+    return static_cast<u64>(Brev32::apply(static_cast<u32>(a))) << 32 |
+           Brev32::apply(static_cast<u32>(a >> 32));
+  }
+};
+
+template <bool Clamps>
+struct BitMask {
+  static u32 apply(u32 a, u32 b) {
+    const u32 sum = (a & 31) + (b & 31);
+    const u32 from = Clamps && a >= 32 ? 0u : ~0u << (a & 31);
+    const bool overflows = sum >= 32 || (Clamps && (a >= 32 || b >= 32));
+    return from & ~(overflows ? 0u : ~0u << (sum & 31));
+  }
+};
+template <class T, bool Clamps>
+struct SizeExtend {
+  static T apply(T a, u32 b) {
+    const u32 n = b & 31;
+    const bool whole = Clamps && b >= 32;
+    const u32 above = whole ? 0u : ~0u << n;
+    const u32 bits = static_cast<u32>(a);
+    const bool negative = static_cast<T>(-1) < static_cast<T>(0) && n != 0 && !whole &&
+                          ((bits >> ((n - 1) & 31)) & 1) != 0;
+    return static_cast<T>((bits & ~above) | (negative ? above : 0u));
+  }
+};
+
+/// Bytes of {b, a}: nibble i of `selector` picks byte i, bit 3 of it replicates the byte's sign.
+inline u32 permute(u32 a, u32 b, u32 selector) {
+  const u64 both = static_cast<u64>(b) << 32 | a;
+  u32 result = 0;
+  for (u32 i = 0; i < 4; ++i) {
+    const u32 nibble = selector >> (4 * i);
+    const u32 byte = static_cast<u32>(both >> (8 * (nibble & 7))) & 0xff;
+    const u32 sign = (byte & 0x80) != 0 ? 0xffu : 0u;
+    result |= ((nibble & 8) != 0 ? sign : byte) << (8 * i);
+  }
+  return result;
+}
+struct Permute {
+  static u32 apply(u32 a, u32 b, u32 c) { return permute(a, b, c); }
+};
+/// A mode's selectors for c & 3 == 0..3, 16 bits each from the low end.
+constexpr u64 selectors(Mode mode) {
+  switch (mode) {
+    case Mode::f4e:
+      return 0x6543'5432'4321'3210;
+    case Mode::b4e:
+      return 0x0123'7012'6701'5670;
+    case Mode::rc8:
+      return 0x3333'2222'1111'0000;
+    case Mode::ecl:
+      return 0x3333'3222'3211'3210;
+    case Mode::ecr:
+      return 0x3210'2210'1110'0000;
+    case Mode::rc16:
+      return 0x3232'1010'3232'1010;
+    default:
+      return 0;
+  }
+}
+template <Mode M>
+struct PermuteMode {
+  static u32 apply(u32 a, u32 b, u32 c) {
+    return permute(a, b, static_cast<u32>(selectors(M) >> (16 * (c & 3))) & 0xffff);
+  }
+};
+
+template <class A, class B>
+struct Dot4 {
+  static u32 apply(u32 a, u32 b, u32 c) {
+    for (u32 i = 0; i < 32; i += 8) {
+      c += static_cast<u32>(static_cast<s32>(static_cast<A>(a >> i)) *
+                            static_cast<s32>(static_cast<B>(b >> i)));
+    }
+    return c;
+  }
+};
+template <class A, class B, bool High>
+struct Dot2 {
+  static u32 apply(u32 a, u32 b, u32 c) {
+    const u32 bytes = High ? b >> 16 : b;
+    c += static_cast<u32>(static_cast<s32>(static_cast<A>(a)) *
+                          static_cast<s32>(static_cast<B>(bytes)));
+    return c + static_cast<u32>(static_cast<s32>(static_cast<A>(a >> 16)) *
+                                static_cast<s32>(static_cast<B>(bytes >> 8)));
+  }
+};
+
+void lookup3(const LaneArgs& args) {
+  const u32* a = source<u32>(args, 0);
+  const u32* b = source<u32>(args, 1);
+  const u32* c = source<u32>(args, 2);
+  const u32 table = *source<u32>(args, 3);
+  u32 term[8];
+  for (u32 i = 0; i < 8; ++i)
+    term[i] = (table >> i & 1) != 0 ? ~0u : 0u;
+  Result<u32> result(args);
+  u32* out = result.out();
+  TW_INDEPENDENT
+  for (int i = 0; i < kLanes; ++i) {
+    const u32 low = (~b[i] & ((~c[i] & term[0]) | (c[i] & term[1]))) |
+                    (b[i] & ((~c[i] & term[2]) | (c[i] & term[3])));
+    const u32 high = (~b[i] & ((~c[i] & term[4]) | (c[i] & term[5]))) |
+                     (b[i] & ((~c[i] & term[6]) | (c[i] & term[7])));
+    out[i] = (~a[i] & low) | (a[i] & high);
+  }
+  result.done();
+}
+/// lop3.BoolOp d|p, a, b, c, table, q: p = (d != 0) BoolOp q.
+template <Bool B>
+void lookup3_predicate(const LaneArgs& args) {
+  alignas(128) u32 value[kLanes];
+  LaneArgs inner = args;
+  inner.dst[0] = value;
+  inner.mask = kAllLanes;
+  lookup3(inner);
+  u32 nonzero = 0;
+  for (int i = 0; i < kLanes; ++i)
+    nonzero |= value[i] != 0 ? kBit[i] : 0u;
+  const u32 q = predicate(args, 4);
+  if (args.dst[0] != nullptr) keep(target<u32>(args), value, args.mask);
+  keep_predicate(args, 1,
+                 B == Bool::and_  ? nonzero & q
+                 : B == Bool::or_ ? nonzero | q
+                                  : nonzero ^ q);
+}
+
+template <class T>
+void select(const LaneArgs& args) {
+  const Store<T>* a = source<T>(args, 0);
+  const Store<T>* b = source<T>(args, 1);
+  const u32 p = predicate(args, 2);
+  Result<T> result(args);
+  Store<T>* out = result.out();
+  TW_INDEPENDENT
+  for (int i = 0; i < kLanes; ++i)
+    out[i] = (p & kBit[i]) != 0 ? a[i] : b[i];
+  result.done();
+}
+/// slct with an integer c, and with a float c: not negative, where NaN counts as negative.
+template <class T>
+struct SelectSigned {
+  static T apply(T a, T b, s32 c) { return c >= 0 ? a : b; }
+};
+template <class T, bool Ftz>
+struct SelectFloat {
+  static T apply(T a, T b, float c) {
+    const u32 magnitude = __builtin_bit_cast(u32, c) & 0x7fffffffu;
+    return c >= 0.0f || (Ftz && magnitude < 0x00800000u) ? a : b;
+  }
+};
+
+template <template <class> class F>
+LaneFn logic2(Type type) {
+  switch (bits(type)) {
+    case 1:
+      return predicate2<F>;
+    case 16:
+    case 32:
+      return map2<F<u32>, u32, u32, u32>;
+    case 64:
+      return map2<F<u64>, u64, u64, u64>;
+    default:
+      return nullptr;
+  }
+}
+template <template <class> class F>
+LaneFn logic1(Type type) {
+  switch (bits(type)) {
+    case 1:
+      return predicate1<F>;
+    case 16:
+      return map1<F<u16>, u16, u16>;
+    case 8:
+    case 32:
+      return map1<F<u32>, u32, u32>;
+    case 64:
+      return map1<F<u64>, u64, u64>;
+    default:
+      return nullptr;
+  }
+}
+
+LaneFn shift_right(Type type) {
+  switch (type) {
+    case Type::b16:
+    case Type::u16:
+      return map2<Shr<u16>, u16, u16, u32>;
+    case Type::b32:
+    case Type::u32:
+      return map2<Shr<u32>, u32, u32, u32>;
+    case Type::b64:
+    case Type::u64:
+      return map2<Shr<u64>, u64, u64, u32>;
+    case Type::s16:
+      return map2<Shr<s16>, s16, s16, u32>;
+    case Type::s32:
+      return map2<Shr<s32>, s32, s32, u32>;
+    case Type::s64:
+      return map2<Shr<s64>, s64, s64, u32>;
+    default:
+      return nullptr;
+  }
+}
+LaneFn shift_left(Type type) {
+  switch (bits(type)) {
+    case 16:
+      return map2<Shl<u16>, u16, u16, u32>;
+    case 32:
+      return map2<Shl<u32>, u32, u32, u32>;
+    case 64:
+      return map2<Shl<u64>, u64, u64, u32>;
+    default:
+      return nullptr;
+  }
+}
+LaneFn funnel(Mode mode) {
+  switch (mode) {
+    case Mode::l_clamp:
+      return map3<Funnel<true, false>, u32, u32, u32, u32>;
+    case Mode::l_wrap:
+      return map3<Funnel<true, true>, u32, u32, u32, u32>;
+    case Mode::r_clamp:
+      return map3<Funnel<false, false>, u32, u32, u32, u32>;
+    case Mode::r_wrap:
+      return map3<Funnel<false, true>, u32, u32, u32, u32>;
+    default:
+      return nullptr;
+  }
+}
+LaneFn extract_field(Type type) {
+  switch (type) {
+    case Type::u32:
+      return map3<ExtractField<u32>, u32, u32, u32, u32>;
+    case Type::s32:
+      return map3<ExtractField<s32>, s32, s32, u32, u32>;
+    case Type::u64:
+      return map3<ExtractField<u64>, u64, u64, u32, u32>;
+    case Type::s64:
+      return map3<ExtractField<s64>, s64, s64, u32, u32>;
+    default:
+      return nullptr;
+  }
+}
+template <bool ShiftAmount>
+LaneFn find_leading(Type type) {
+  switch (type) {
+    case Type::u32:
+      return map1<FindLeading<u32, ShiftAmount>, u32, u32>;
+    case Type::s32:
+      return map1<FindLeading<s32, ShiftAmount>, u32, s32>;
+    case Type::u64:
+      return map1<FindLeading<u64, ShiftAmount>, u32, u64>;
+    case Type::s64:
+      return map1<FindLeading<s64, ShiftAmount>, u32, s64>;
+    default:
+      return nullptr;
+  }
+}
+LaneFn size_extend(const Spec& spec) {
+  const bool clamps = spec.mode == Mode::clamp;
+  if (!clamps && spec.mode != Mode::wrap) return nullptr;
+  if (spec.types[0] == Type::u32) {
+    return clamps ? map2<SizeExtend<u32, true>, u32, u32, u32>
+                  : map2<SizeExtend<u32, false>, u32, u32, u32>;
+  }
+  return clamps ? map2<SizeExtend<s32, true>, s32, s32, u32>
+                : map2<SizeExtend<s32, false>, s32, s32, u32>;
+}
+LaneFn permutation(Mode mode) {
+  switch (mode) {
+    case Mode::none:
+      return map3<Permute, u32, u32, u32, u32>;
+    case Mode::f4e:
+      return map3<PermuteMode<Mode::f4e>, u32, u32, u32, u32>;
+    case Mode::b4e:
+      return map3<PermuteMode<Mode::b4e>, u32, u32, u32, u32>;
+    case Mode::rc8:
+      return map3<PermuteMode<Mode::rc8>, u32, u32, u32, u32>;
+    case Mode::ecl:
+      return map3<PermuteMode<Mode::ecl>, u32, u32, u32, u32>;
+    case Mode::ecr:
+      return map3<PermuteMode<Mode::ecr>, u32, u32, u32, u32>;
+    case Mode::rc16:
+      return map3<PermuteMode<Mode::rc16>, u32, u32, u32, u32>;
+    default:
+      return nullptr;
+  }
+}
+template <class A, class B>
+LaneFn dot(const Spec& spec) {
+  if (spec.op == LaneOp::dp4a) return map3<Dot4<A, B>, u32, u32, u32, u32>;
+  return nullptr;
+}
+template <class A, class B>
+LaneFn dot2(const Spec& spec) {
+  return spec.has(kHi) ? map3<Dot2<A, B, true>, u32, u32, u32, u32>
+                       : map3<Dot2<A, B, false>, u32, u32, u32, u32>;
+}
+LaneFn dot_product(const Spec& spec) {
+  const bool a = spec.types[0] == Type::s32;
+  const bool b = spec.types[1] == Type::s32;
+  if (spec.op == LaneOp::dp4a) {
+    return a ? (b ? dot<s8, s8>(spec) : dot<s8, u8>(spec))
+             : (b ? dot<u8, s8>(spec) : dot<u8, u8>(spec));
+  }
+  return a ? (b ? dot2<s16, s8>(spec) : dot2<s16, u8>(spec))
+           : (b ? dot2<u16, s8>(spec) : dot2<u16, u8>(spec));
+}
+LaneFn lookup(Bool combine) {
+  switch (combine) {
+    case Bool::none:
+      return lookup3;
+    case Bool::and_:
+      return lookup3_predicate<Bool::and_>;
+    case Bool::or_:
+      return lookup3_predicate<Bool::or_>;
+    case Bool::xor_:
+      return nullptr;
+  }
+  return nullptr;
+}
+template <class T>
+LaneFn select_by_sign(const Spec& spec) {
+  if (spec.types[1] == Type::s32) return map3<SelectSigned<T>, T, T, T, s32>;
+  return spec.has(kFtz) ? map3<SelectFloat<T, true>, T, T, T, float>
+                        : map3<SelectFloat<T, false>, T, T, T, float>;
+}
+
+LaneFn find_field(const Spec& spec) {
+  const Type type = spec.types[0];
+  const bool is64 = bits(type) == 64;
+  switch (spec.op) {
+    case LaneOp::bfe:
+      return extract_field(type);
+    case LaneOp::bfi:
+      return is64 ? insert_field<u64> : insert_field<u32>;
+    case LaneOp::bfind:
+      return spec.has(kShiftamt) ? find_leading<true>(type) : find_leading<false>(type);
+    case LaneOp::bmsk:
+      return spec.mode == Mode::clamp  ? map2<BitMask<true>, u32, u32, u32>
+             : spec.mode == Mode::wrap ? map2<BitMask<false>, u32, u32, u32>
+                                       : nullptr;
+    case LaneOp::szext:
+      return size_extend(spec);
+    case LaneOp::brev:
+      return is64 ? map1<Brev64, u64, u64> : map1<Brev32, u32, u32>;
+    case LaneOp::popc:
+      return is64 ? map1<Popc64, u32, u64> : map1<Popc32, u32, u32>;
+    case LaneOp::clz:
+      return is64 ? map1<Clz<u64>, u32, u64> : map1<Clz<u32>, u32, u32>;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+LaneFn find_bits(const Spec& spec) {
+  const Type type = spec.types[0];
+  const bool is64 = bits(type) == 64;
+  switch (spec.op) {
+    case LaneOp::and_:
+      return logic2<And>(type);
+    case LaneOp::or_:
+      return logic2<Or>(type);
+    case LaneOp::xor_:
+      return logic2<Xor>(type);
+    case LaneOp::not_:
+      return logic1<Not>(type);
+    case LaneOp::cnot:
+      return type == Type::pred ? nullptr : logic1<Cnot>(type);
+    case LaneOp::mov:
+      return logic1<Move>(type);
+    case LaneOp::lop3:
+      return lookup(spec.combine);
+    case LaneOp::shl:
+      return shift_left(type);
+    case LaneOp::shr:
+      return shift_right(type);
+    case LaneOp::shf:
+      return funnel(spec.mode);
+    case LaneOp::prmt:
+      return permutation(spec.mode);
+    case LaneOp::dp4a:
+    case LaneOp::dp2a:
+      return dot_product(spec);
+    case LaneOp::selp:
+      return is64 ? select<u64> : select<u32>;
+    case LaneOp::slct:
+      return is64 ? select_by_sign<u64>(spec) : select_by_sign<u32>(spec);
+    default:
+      return find_field(spec);
+  }
+}
+
+namespace {
+
+/// D from N pieces of type P, the first in the low bits.
+template <class D, class P, unsigned N>
+void pack(const LaneArgs& args) {
+  Result<D> result(args);
+  Store<D>* out = result.out();
+  TW_INDEPENDENT
+  for (int i = 0; i < kLanes; ++i) {
+    Store<D> whole = 0;
+    for (unsigned j = 0; j < N; ++j) {
+      const Store<D> piece = static_cast<P>(static_cast<const u32*>(args.src[j])[i]);
+      whole |= static_cast<Store<D>>(piece << (j * 8 * sizeof(P)));
+    }
+    out[i] = whole;
+  }
+  result.done();
+}
+template <class D, class P, unsigned N>
+void unpack(const LaneArgs& args) {
+  alignas(128) u32 piece[N][kLanes];  // before any is written: the source may be a destination too
+  const Store<D>* s = source<D>(args, 0);
+  for (unsigned j = 0; j < N; ++j) {
+    for (int i = 0; i < kLanes; ++i)
+      piece[j][i] = static_cast<P>(s[i] >> (j * 8 * sizeof(P)));
+  }
+  for (unsigned j = 0; j < N; ++j) {
+    if (args.dst[j] != nullptr) keep(target<u32>(args, j), piece[j], args.mask);
+  }
+}
+
+}  // namespace
+
+LaneFn find_pack(Type whole, int parts) {
+  switch (bits(whole) * 10 + parts) {
+    case 322:
+      return pack<u32, u16, 2>;
+    case 324:
+      return pack<u32, u8, 4>;
+    case 642:
+      return pack<u64, u32, 2>;
+    case 644:
+      return pack<u64, u16, 4>;
+    case 162:
+      return pack<u16, u8, 2>;
+    default:
+      return nullptr;
+  }
+}
+LaneFn find_unpack(Type whole, int parts) {
+  switch (bits(whole) * 10 + parts) {
+    case 322:
+      return unpack<u32, u16, 2>;
+    case 324:
+      return unpack<u32, u8, 4>;
+    case 642:
+      return unpack<u64, u32, 2>;
+    case 644:
+      return unpack<u64, u16, 4>;
+    case 162:
+      return unpack<u16, u8, 2>;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace tilewright::ptx::semantics::TW_ISA

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// Known values of lane-pure instructions, one row a case.
+#include "ptx/semantics_lanes.h"
+
+#include <gtest/gtest.h>
+
+namespace tilewright::ptx::semantics {
+namespace {
+
+struct Case {
+  const char* opcode;
+  std::vector<std::uint64_t> sources;
+  std::uint64_t result;
+};
+
+constexpr std::uint64_t kOne = 0x3f800000;
+constexpr std::uint64_t kTwo = 0x40000000;
+constexpr std::uint64_t kInf = 0x7f800000;
+constexpr std::uint64_t kNan = 0x7fffffff;
+
+const Case kCases[] = {
+    // Integers.
+    {"add.s32", {0x7fffffff, 1}, 0x80000000},
+    {"add.sat.s32", {0x7fffffff, 1}, 0x7fffffff},
+    {"sub.sat.s32", {0x80000000, 1}, 0x80000000},
+    {"sub.u16", {0, 1}, 0xffff},
+    {"add.u16x2", {0xffff'0001, 0x0001'ffff}, 0},
+    {"mul.lo.s32", {0xffffffff, 5}, 0xfffffffb},
+    {"mul.hi.s32", {0xffffffff, 5}, 0xffffffff},
+    {"mul.hi.u32", {0xffffffff, 5}, 4},
+    {"mul.wide.u16", {0xffff, 0xffff}, 0xfffe0001},
+    {"mul.wide.s16", {0xffff, 2}, 0xfffffffe},
+    {"mul.wide.s32", {0xffffffff, 2}, 0xfffffffffffffffe},
+    {"mul.hi.u64", {0xffffffffffffffff, 0xffffffffffffffff}, 0xfffffffffffffffe},
+    {"mul.hi.s64", {0xffffffffffffffff, 2}, 0xffffffffffffffff},
+    {"mad.lo.u32", {3, 4, 5}, 17},
+    {"mad.wide.u32", {0xffffffff, 2, 1}, 0x1ffffffff},
+    {"mad.hi.sat.s32", {0x7fffffff, 0x7fffffff, 0x7fffffff}, 0x7fffffff},
+    {"mul24.lo.s32", {0xff800000, 2}, 0xff000000},
+    {"mul24.hi.u32", {0x00ffffff, 0x00ffffff}, 0xfffffe00},
+    {"sad.s32", {0xffffffff, 2, 10}, 13},
+    {"div.s32", {0xfffffff9, 2}, 0xfffffffd},
+    {"div.s32", {0x80000000, 0xffffffff}, 0x80000000},
+    {"div.u32", {0xffffffff, 1}, 0xffffffff},
+    {"div.u32", {7, 0}, 0xffffffff},
+    {"div.s64", {0xfffffffffffffff9, 2}, 0xfffffffffffffffd},
+    {"rem.s32", {0xfffffff9, 2}, 0xffffffff},
+    {"rem.u32", {7, 0}, 7},
+    {"rem.u64", {0xffffffffffffffff, 10}, 5},
+    {"abs.s32", {0x80000000}, 0x80000000},
+    {"neg.s64", {1}, 0xffffffffffffffff},
+    {"min.s32", {0xffffffff, 1}, 0xffffffff},
+    {"min.u32", {0xffffffff, 1}, 1},
+    {"max.relu.s32", {0xffffffff, 0xfffffffe}, 0},
+    {"max.s16x2", {0xffff'0001, 0x0001'ffff}, 0x0001'0001},
+    // Bits.
+    {"and.b32", {0xff00ff00, 0x0ff00ff0}, 0x0f000f00},
+    {"not.b64", {0}, 0xffffffffffffffff},
+    {"not.b16", {0}, 0xffff},
+    {"cnot.b32", {0}, 1},
+    {"shl.b32", {1, 31}, 0x80000000},
+    {"shl.b32", {1, 32}, 0},
+    {"shl.b16", {0xffff, 8}, 0xff00},
+    {"shl.b16", {1, 16}, 0},
+    {"shl.b64", {1, 63}, 0x8000000000000000},
+    {"shr.u32", {0x80000000, 40}, 0},
+    {"shr.s32", {0x80000000, 40}, 0xffffffff},
+    {"shr.s16", {0x8000, 3}, 0xfffff000},
+    {"shr.s64", {0x8000000000000000, 64}, 0xffffffffffffffff},
+    {"shf.l.wrap.b32", {0x80000001, 0x12345678, 36}, 0x23456788},
+    {"shf.r.clamp.b32", {0x80000001, 0x12345678, 40}, 0x12345678},
+    {"shf.r.wrap.b32", {0x80000001, 0x12345678, 4}, 0x88000000},
+    {"bfe.u32", {0x12345678, 8, 8}, 0x56},
+    {"bfe.s32", {0x0000f000, 12, 4}, 0xffffffff},
+    {"bfe.s32", {0x80000000, 28, 8}, 0xfffffff8},
+    {"bfe.u32", {0xffffffff, 0, 32}, 0xffffffff},
+    {"bfe.u32", {0xffffffff, 40, 4}, 0},
+    {"bfe.s32", {0x80000000, 40, 4}, 0xffffffff},
+    {"bfe.s64", {0x8000000000000000, 60, 8}, 0xfffffffffffffff8},
+    {"bfi.b32", {0xab, 0x12345678, 8, 8}, 0x1234ab78},
+    {"bfi.b64", {1, 0, 63, 9}, 0x8000000000000000},
+    {"bfind.u32", {0}, 0xffffffff},
+    {"bfind.u32", {0x00010000}, 16},
+    {"bfind.s32", {0xffffffff}, 0xffffffff},
+    {"bfind.shiftamt.u32", {0x00010000}, 15},
+    {"bfind.u64", {0x100000000}, 32},
+    {"bmsk.clamp.b32", {4, 8}, 0xff0},
+    {"bmsk.clamp.b32", {4, 40}, 0xfffffff0},
+    {"bmsk.clamp.b32", {40, 4}, 0},
+    {"bmsk.wrap.b32", {36, 4}, 0xf0},
+    {"szext.clamp.s32", {0x80, 8}, 0xffffff80},
+    {"szext.clamp.u32", {0x1ff, 8}, 0xff},
+    {"szext.clamp.s32", {0x80, 32}, 0x80},
+    {"szext.wrap.s32", {0x80, 40}, 0xffffff80},
+    {"brev.b32", {1}, 0x80000000},
+    {"brev.b64", {1}, 0x8000000000000000},
+    {"popc.b32", {0xf0f0f0f1}, 17},
+    {"popc.b64", {0xffffffffffffffff}, 64},
+    {"clz.b32", {0}, 32},
+    {"clz.b64", {1}, 63},
+    {"prmt.b32", {0x33221100, 0x77665544, 0x7530}, 0x77553300},
+    {"prmt.b32", {0x00008000, 0, 0x9999}, 0xffffffff},
+    {"prmt.b32.f4e", {0x33221100, 0x77665544, 1}, 0x44332211},
+    {"prmt.b32.b4e", {0x33221100, 0x77665544, 1}, 0x66770011},
+    {"prmt.b32.rc8", {0x33221100, 0, 2}, 0x22222222},
+    {"prmt.b32.ecl", {0x33221100, 0, 1}, 0x33221111},
+    {"prmt.b32.ecr", {0x33221100, 0, 1}, 0x11111100},
+    {"prmt.b32.rc16", {0x33221100, 0, 1}, 0x33223322},
+    {"dp4a.s32.s32", {0xff01ff01, 0x02020202, 10}, 10},
+    {"dp4a.u32.s32", {0xff01ff01, 0xffffffff, 0}, 0xfffffe00},
+    {"dp2a.lo.s32.s32", {0x0003ffff, 0x00000205, 0}, 1},
+    {"dp2a.hi.u32.u32", {0x00030002, 0x02050000, 1}, 17},
+    {"lop3.b32", {0xf0f0f0f0, 0xcccccccc, 0xaaaaaaaa, 0x96}, 0x96969696},
+    {"slct.u32.s32", {1, 2, 0xffffffff}, 2},
+    {"slct.f32.f32", {1, 2, 0x80000000}, 1},
+    {"slct.u64.f32", {1, 2, kNan}, 2},
+    {"mov.b64", {0x123456789abcdef0}, 0x123456789abcdef0},
+    // f32.
+    {"add.f32", {kOne, kOne}, kTwo},
+    {"add.rn.f32", {kOne, 0x33800000}, kOne},  // 1 + 2^-24: a tie, to even
+    {"add.rp.f32", {kOne, 0x33800000}, 0x3f800001},
+    {"add.rm.f32", {kOne, 0xb3000000}, 0x3f7fffff},  // 1 - 2^-25
+    {"add.rz.f32", {kOne, 0xb3000000}, 0x3f7fffff},
+    {"add.rm.f32", {kOne, 0xbf800000}, 0x80000000},  // 1 - 1 is -0 towards minus infinity
+    {"add.ftz.f32", {0x00400000, 0}, 0},
+    {"add.ftz.f32", {0x80400000, 0x80000000}, 0x80000000},
+    {"add.sat.f32", {kTwo, kTwo}, kOne},
+    {"add.sat.f32", {kNan, kTwo}, 0},
+    {"sub.f32", {kInf, kInf}, kNan},
+    {"mul.rz.f32", {0x7f7fffff, kTwo}, 0x7f7fffff},
+    {"mul.rn.f32", {0x7f7fffff, kTwo}, kInf},
+    {"mul.ftz.f32", {0x00800000, 0x3f000000}, 0},
+    {"mul.f32", {0x00800000, 0x3f000000}, 0x00400000},
+    {"fma.rn.f32",
+     {0x3f800001, 0x3f800001, 0xbf800002},
+     0x28800000},  // the product's last bit: 2^-46
+    {"fma.rp.f32", {kOne, kOne, 0x33000000}, 0x3f800001},
+    {"fma.rz.f32", {kOne, kOne, 0xb3000000}, 0x3f7fffff},
+    {"fma.rn.f32", {0, kInf, kOne}, kNan},
+    {"mad.rn.f32", {kTwo, kTwo, kOne}, 0x40a00000},
+    {"div.rn.f32", {kOne, 0x40400000}, 0x3eaaaaab},
+    {"div.rz.f32", {kOne, 0x40400000}, 0x3eaaaaaa},
+    {"rcp.rn.f32", {0}, kInf},
+    {"rcp.rp.f32", {0x40400000}, 0x3eaaaaab},
+    {"sqrt.rn.f32", {kTwo}, 0x3fb504f3},
+    {"sqrt.rp.f32", {kTwo}, 0x3fb504f4},
+    {"sqrt.rn.f32", {0xbf800000}, kNan},
+    {"neg.f32", {0}, 0x80000000},
+    {"abs.ftz.f32", {0x80400000}, 0},
+    {"min.f32", {0, 0x80000000}, 0x80000000},
+    {"max.f32", {0x80000000, 0}, 0},
+    {"min.f32", {0x7fc00000, kOne}, kOne},
+    {"min.f32", {0x7fc00000, 0xffc00001}, kNan},
+    {"min.NaN.f32", {0x7fc00000, kOne}, kNan},
+    {"max.xorsign.abs.f32", {kOne, 0xc0000000}, 0xc0000000},
+    {"max.xorsign.abs.f32", {0xbf800000, 0xc0000000}, kTwo},
+    {"copysign.f32", {0x80000000, kTwo}, 0xc0000000},
+    // f64.
+    {"add.f64", {0x3ff0000000000000, 0x3ff0000000000000}, 0x4000000000000000},
+    {"add.rp.f64", {0x3ff0000000000000, 0x3c90000000000000}, 0x3ff0000000000001},
+    {"fma.rn.f64",
+     {0x3ff0000000000001, 0x3ff0000000000001, 0xbff0000000000002},
+     0x3970000000000000},
+    {"div.rz.f64", {0x3ff0000000000000, 0x4008000000000000}, 0x3fd5555555555555},
+    {"div.rp.f64", {0x3ff0000000000000, 0x4008000000000000}, 0x3fd5555555555556},
+    {"min.f64", {0x8000000000000000, 0}, 0x8000000000000000},
+    {"rcp.approx.ftz.f64", {0x4000000000000000}, 0x3fe0000000000000},
+    // Halves.
+    {"add.f16", {0x3c00, 0x3c00}, 0x4000},
+    {"add.rn.f16x2", {0x3c00'4000, 0x3c00'4000}, 0x4000'4400},
+    {"fma.rn.f16", {0x3c00, 0x3c00, 0xbc00}, 0},
+    {"fma.rn.relu.bf16", {0xbf80, 0x3f80, 0}, 0},
+    {"fma.rn.bf16", {0x3f81, 0x3f81, 0}, 0x3f82},
+    // 1 + 2^-8 is half way between two values; 2^-100 more decides upwards.
+    {"fma.rn.bf16", {0x3f80, 0x3f80, 0x3b80}, 0x3f80},
+    {"mul.bf16", {0x7f7f, 0x4000}, 0x7f80},
+    {"add.sat.f16", {0x4000, 0x4000}, 0x3c00},
+    {"add.ftz.f16", {0x0200, 0x8000}, 0},
+    {"neg.bf16x2", {0x3f80'bf80}, 0xbf80'3f80},
+    {"max.f16", {0x7e00, 0x3c00}, 0x3c00},
+    {"max.NaN.f16", {0x7e00, 0x3c00}, 0x7fff},
+    {"min.xorsign.abs.bf16", {0xbf80, 0x4000}, 0xbf80},
+    // cvt.
+    {"cvt.s32.s8", {0x80}, 0xffffff80},
+    {"cvt.u32.u8", {0x180}, 0x80},
+    {"cvt.u64.u32", {0xffffffff}, 0xffffffff},
+    {"cvt.s64.s32", {0xffffffff}, 0xffffffffffffffff},
+    {"cvt.s8.s32", {0x17f}, 0x7f},
+    {"cvt.u32.u64", {0x1234567890}, 0x34567890},
+    {"cvt.sat.u8.s32", {0xffffffff}, 0},
+    {"cvt.sat.s8.s32", {300}, 127},
+    {"cvt.sat.s32.u32", {0xffffffff}, 0x7fffffff},
+    {"cvt.sat.u32.s64", {0x8000000000000000}, 0},
+    {"cvt.rni.s32.f32", {0x40200000}, 2},  // 2.5
+    {"cvt.rzi.s32.f32", {0xc0200000}, 0xfffffffe},
+    {"cvt.rmi.s32.f32", {0xc0200000}, 0xfffffffd},
+    {"cvt.rpi.s32.f32", {0x40200000}, 3},
+    {"cvt.rzi.s32.f32", {kInf}, 0x7fffffff},
+    {"cvt.rzi.s32.f32", {kNan}, 0},
+    {"cvt.rzi.s64.f32", {kNan}, 0x8000000000000000},
+    {"cvt.rzi.s32.f64", {0x7ff8000000000000}, 0x80000000},
+    {"cvt.rzi.u32.f32", {0xbf800000}, 0},
+    {"cvt.rzi.u32.f32", {0x4f800000}, 0xffffffff},
+    {"cvt.rzi.u64.f64", {0x43e0000000000000}, 0x8000000000000000},
+    {"cvt.rzi.u8.f32", {0x43c80000}, 255},  // 400
+    {"cvt.rni.s32.f16", {0x4100}, 2},
+    {"cvt.rn.f32.s32", {0xffffffff}, 0xbf800000},
+    {"cvt.rn.f32.u32", {0xffffffff}, 0x4f800000},
+    {"cvt.rz.f32.u32", {0xffffffff}, 0x4f7fffff},
+    {"cvt.rm.f32.u64", {0}, 0},
+    {"cvt.rn.f32.u64", {0xffffffffffffffff}, 0x5f800000},
+    {"cvt.rz.f32.s64", {0x7fffffffffffffff}, 0x5effffff},
+    {"cvt.rn.f64.s64", {0xffffffffffffffff}, 0xbff0000000000000},
+    {"cvt.rn.f64.u32", {0xffffffff}, 0x41efffffffe00000},
+    {"cvt.rn.f16.s32", {65519}, 0x7bff},
+    {"cvt.rn.f16.s32", {65520}, 0x7c00},
+    {"cvt.rn.bf16.s64", {0x8000000000000000}, 0xdf00},
+    {"cvt.f32.f16", {0x0001}, 0x33800000},
+    {"cvt.f32.f16", {0xfc00}, 0xff800000},
+    {"cvt.f32.bf16", {0x3f80}, kOne},
+    {"cvt.f64.f32", {kOne}, 0x3ff0000000000000},
+    {"cvt.rn.f32.f64", {0x3ff0000010000000}, kOne},
+    {"cvt.rp.f32.f64", {0x3ff0000010000000}, 0x3f800001},
+    {"cvt.rn.f16.f32", {0x477fefff}, 0x7bff},  // just under 65520
+    {"cvt.rn.f16.f32", {0x477ff000}, 0x7c00},
+    {"cvt.rz.f16.f32", {0x477ff000}, 0x7bff},
+    {"cvt.rn.satfinite.f16.f32", {0x477ff000}, 0x7bff},
+    {"cvt.rn.f16.f32", {kNan}, 0x7fff},
+    {"cvt.rn.relu.f16.f32", {0xbf800000}, 0},
+    {"cvt.rn.bf16.f32", {0x3f808000}, 0x3f80},
+    {"cvt.rn.bf16.f32", {0x3f818000}, 0x3f82},
+    {"cvt.rz.bf16.f32", {0x3f81ffff}, 0x3f81},
+    {"cvt.rn.bf16x2.f32", {kOne, kTwo}, 0x3f80'4000},
+    {"cvt.rn.f16x2.f32", {kOne, kTwo}, 0x3c00'4000},
+    {"cvt.rni.f32.f32", {0x40200000}, kTwo},
+    {"cvt.sat.f32.f32", {kTwo}, kOne},
+    {"cvt.ftz.f32.f32", {0x80000001}, 0x80000000},
+    {"cvt.rna.tf32.f32", {0x3f801000}, 0x3f802000},
+    {"cvt.rn.tf32.f32", {0x3f801000}, kOne},
+    {"cvt.rn.satfinite.e4m3x2.f32", {0x43e00000, 0xc4000000}, 0x7efe},  // 448, -512
+    {"cvt.rn.satfinite.e5m2x2.f32", {kInf, kNan}, 0x7b7f},
+    {"cvt.rn.f16x2.e4m3x2", {0x7e01}, 0x5f00'1800},
+    {"cvt.rn.f16x2.e4m3x2", {0x7f38}, 0x7fff'3c00},
+    {"cvt.rn.f16x2.e5m2x2", {0x7c3c}, 0x7c00'3c00},
+    {"cvt.rn.satfinite.e2m1x2.f32", {0x40c00000, 0xbf000000}, 0x79},
+    {"cvt.rn.f16x2.e2m1x2", {0x79}, 0x4600'b800},
+    {"cvt.rp.satfinite.ue8m0x2.f32", {0x3f800001, kOne}, 0x807f},
+    {"cvt.rn.bf16x2.ue8m0x2", {0x7f80}, 0x3f80'4000},
+    {"cvt.pack.sat.u16.s32", {70000, 0xffffffff}, 0xffff0000},
+    {"cvt.pack.sat.s8.s32.b32", {300, 0xfffffe00, 0x1234}, 0x12347f80},
+    {"cvt.pack.sat.u4.s32.b32", {20, 3, 0xab}, 0xabf3},
+    // Approximate functions at points where they are exact.
+    {"ex2.approx.f32", {0x40400000}, 0x41000000},
+    {"ex2.approx.ftz.f32", {0xc3000000}, 0},
+    {"ex2.approx.f16", {0x4200}, 0x4800},
+    {"lg2.approx.f32", {0x41000000}, 0x40400000},
+    {"lg2.approx.f32", {0x80000000}, 0xff800000},
+    {"rcp.approx.ftz.f32", {kTwo}, 0x3f000000},
+    {"rsqrt.approx.f32", {0x40800000}, 0x3f000000},
+    {"rsqrt.approx.f32", {0x80000000}, 0xff800000},
+    {"sqrt.approx.f32", {0x40800000}, kTwo},
+    {"sin.approx.f32", {kInf}, kNan},
+    {"cos.approx.f32", {0}, kOne},
+    {"tanh.approx.f32", {kInf}, kOne},
+    {"tanh.approx.bf16x2", {0x7f80'ff80}, 0x3f80'bf80},
+    {"div.approx.f32", {kOne, kTwo}, 0x3f000000},
+    {"div.approx.f32", {kOne, 0x7f000000}, 0},
+    {"div.full.f32", {kOne, 0x7f000000}, 0x00400000},
+};
+
+TEST(Semantics, KnownValues) {
+  for (const Isa isa : available_isas()) {
+    for (const Case& row : kCases) {
+      Execution run(row.opcode, isa);
+      ASSERT_TRUE(run.meaning) << row.opcode << " has no meaning";
+      for (std::size_t i = 0; i < row.sources.size(); ++i)
+        run.fill(i, row.sources[i]);
+      run.execute(0xffffffffu);
+      EXPECT_EQ(run.result(0), row.result)
+          << row.opcode << " at level " << static_cast<int>(isa) << std::hex << ": got 0x"
+          << run.result(0) << ", expected 0x" << row.result;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::ptx::semantics
