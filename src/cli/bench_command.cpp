@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tilewright bench`: operators over problems, measured against a copy in the same run.
+#include "cli/json.h"
+#include "cli/measure.h"
+#include "cli/program.h"
+#include "cli/text.h"
+#include "tilewright/assembler.h"
+
+#include <ctime>
+#include <memory>
+
+namespace tilewright::cli {
+namespace {
+
+struct Request {
+  std::vector<std::string> ops;
+  std::vector<std::string> problems;
+  std::string device = "cuda:0";
+  std::string commit;
+  Format format = Format::text;
+};
+
+struct Row {
+  std::string op;
+  std::string problem;
+  Measurement measurement;
+};
+
+std::string assembler_text() {
+  for (const AssemblerInfo& info : assemblers()) {
+    if (info.usable) return info.name + (info.version.empty() ? "" : " " + info.version);
+  }
+  return "none";
+}
+
+std::string now_text() {
+  const std::time_t now = std::time(nullptr);
+  char buffer[32];
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  return {buffer, std::strftime(buffer, sizeof buffer, "%Y-%m-%dT%H:%M:%SZ", &parts)};
+}
+
+std::vector<Row> measure_all(const Program& program, const Request& request, const Device& device) {
+  std::vector<Row> rows;
+  for (const std::string& name : request.ops) {
+    const Operator& op = program.find(name);
+    std::vector<std::string> problems = request.problems;
+    if (problems.empty()) problems.assign(op.bench_problems.begin(), op.bench_problems.end());
+    if (problems.empty()) {
+      throw Error(ErrorKind::user, name + ": has no problems of its own; give --shapes");
+    }
+    for (const std::string& problem : problems) {
+      const Inputs inputs = make_problem_inputs(op, problem, 0);
+      rows.push_back({name, problem, measure(device, inputs, {}, program.operators)});
+      if (request.format == Format::text) {
+        print(name + " " + problem + ": " + text_of(rows.back().measurement) + "\n");
+        std::fflush(stdout);
+      }
+    }
+  }
+  return rows;
+}
+
+/// Google Benchmark's format, which scripts/docs.py reads.
+Json json_of(const std::vector<Row>& rows, const Request& request, const Device& device) {
+  const int driver = device.properties().driver_version;
+  Json json = {{"context",
+                {{"date", now_text()},
+                 {"device", device.properties().name},
+                 {"driver", "CUDA " + std::to_string(driver / 1000) + "." +
+                                std::to_string(driver % 1000 / 10)},
+                 {"assembler", assembler_text()},
+                 {"commit", request.commit.empty() ? "unknown" : request.commit}}},
+               {"benchmarks", Json::array()}};
+  for (const Row& row : rows) {
+    Json each = {{"name", row.op + " " + row.problem}};
+    each.update(json_of(row.measurement));
+    json["benchmarks"].push_back(std::move(each));
+  }
+  return json;
+}
+
+void bench(const Program& program, Request request) {
+  if (request.device.starts_with("cuda") && Device::cuda_count() == 0) {
+    throw Error(ErrorKind::unsupported, "bench: needs a GPU: " + Device::why_no_cuda() +
+                                            "; 'tilewright run' gives checks and counters without");
+  }
+  const Device device = Device::open(request.device);
+  if (request.ops.empty()) {
+    for (const Operator* op : program.operators)
+      request.ops.emplace_back(op->schema.name);
+  }
+  const std::vector<Row> rows = measure_all(program, request, device);
+  if (request.format == Format::json) print_json(json_of(rows, request, device));
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app, Program& program) {
+  auto request = std::make_shared<Request>();
+  CLI::App* command = app.add_subcommand(
+      "bench", "Measure operators on a GPU against a copy of as many bytes in the same run");
+  command->add_option("OP", request->ops, "Operators; default: all");
+  command
+      ->add_option(
+          "--shapes,--problem", request->problems,
+          "Problem such as T=1,H=4096,x=bf16; may be repeated; default: the operator's own")
+      ->allow_extra_args(false);
+  command->add_option("--device", request->device, "cuda:N")->capture_default_str();
+  command->add_option("--commit", request->commit, "Named in the JSON as what was measured");
+  add_json_flag(*command, request->format);
+  command->callback([&program, request] { bench(program, *request); });
+}
+
+}  // namespace tilewright::cli

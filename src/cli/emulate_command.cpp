@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tilewright emulate`: any PTX, run with checks on the CPU.
+#include "cli/emulate_arguments.h"
+#include "cli/findings.h"
+#include "cli/inputs.h"
+#include "cli/interrupt.h"
+#include "cli/program.h"
+#include "cli/text.h"
+#include "tilewright/module.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <optional>
+
+namespace tilewright::cli {
+namespace {
+
+constexpr std::size_t kPreview = 16;
+
+struct Request {
+  std::string file;
+  std::string entry;
+  std::string case_file;
+  std::string grid = "1";
+  std::string block = "1";
+  std::string cluster = "1";
+  std::string checks = "all";
+  std::string residency;
+  std::string delivery;
+  std::string divergence;
+  std::vector<std::string> args;
+  std::int64_t smem = 0;
+  std::uint64_t seeds = 1;
+  bool cooperative = false;
+  emu::Options options;
+  Format format = Format::text;
+};
+
+/// What the runs with all seeds gave. Findings of one kind at one instruction are kept once.
+struct Summary {
+  struct Found {
+    emu::Diagnostic finding;
+    std::uint64_t seed = 0;  ///< the first that showed it
+  };
+  std::vector<Found> findings;
+  emu::LaunchReport last;
+  std::uint64_t seeds_run = 0;
+  std::uint64_t steps = 0;
+  bool interrupted = false;
+  std::vector<std::pair<std::string, Array>> outputs;  ///< argument, contents after the first seed
+  std::vector<emu::CaseBuffer> wrong_buffers;
+  std::uint64_t wrong_seed = 0;
+};
+
+std::string read_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(in), {});
+  if (!in) throw Error(ErrorKind::user, path + ": cannot read");
+  return text;
+}
+
+emu::Dim3 parse_dim(const std::string& option, const std::string& text) {
+  std::uint32_t extents[3] = {1, 1, 1};
+  std::string_view rest = text;
+  for (int i = 0; i < 3 && !rest.empty(); ++i) {
+    const auto [end, code] = std::from_chars(rest.data(), rest.data() + rest.size(), extents[i]);
+    rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+    const bool more = !rest.empty() && (rest[0] == ',' || rest[0] == 'x') && i < 2;
+    if (code != std::errc() || extents[i] == 0 || (!rest.empty() && !more)) break;
+    if (rest.empty()) return {extents[0], extents[1], extents[2]};
+    rest.remove_prefix(1);
+  }
+  throw Error(ErrorKind::user,
+              option + " " + text + ": write one to three positive numbers: 64 or 8,4,1");
+}
+
+template <typename Enum>
+void parse_word(const std::string& option, const std::string& text, Enum& value) {
+  if (text.empty()) return;
+  std::string words;
+  for (int i = 0; i < 3; ++i) {
+    const auto each = static_cast<Enum>(i);
+    if (name(each) == text) {
+      value = each;
+      return;
+    }
+    words += (words.empty() ? "" : ", ") + std::string(name(each));
+  }
+  throw Error(ErrorKind::user, option + " " + text + ": it is one of " + words);
+}
+
+void finish_options(Request& request) {
+  request.options.checks = emu::parse_checks(request.checks);
+  parse_word("--residency", request.residency, request.options.residency);
+  parse_word("--delivery", request.delivery, request.options.delivery);
+  parse_word("--divergence", request.divergence, request.options.divergence);
+  request.options.keep_going = &keep_going;
+}
+
+/// The entry that is named, or the only one.
+std::string choose_entry(const ptx::Module& module, const Request& request) {
+  std::string names;
+  int count = 0;
+  for (const ptx::Function& function : module.functions) {
+    if (!function.entry) continue;
+    if (function.name == request.entry) return function.name;
+    names += (names.empty() ? "" : ", ") + function.name;
+    ++count;
+  }
+  if (count == 1 && request.entry.empty()) return names;
+  throw Error(ErrorKind::user,
+              request.file + ": " +
+                  (request.entry.empty() ? "name an entry with --entry"
+                                         : "no entry is named '" + request.entry + "'") +
+                  "; it has " + (names.empty() ? "none" : names));
+}
+
+void merge(Summary& summary, emu::LaunchReport report, std::uint64_t seed) {
+  for (const emu::Diagnostic& finding : report.findings) {
+    const auto same = [&finding](const Summary::Found& found) {
+      return found.finding.kind == finding.kind &&
+             found.finding.place.ptx_line == finding.place.ptx_line &&
+             found.finding.entry == finding.entry;
+    };
+    if (std::none_of(summary.findings.begin(), summary.findings.end(), same)) {
+      summary.findings.push_back({finding, seed});
+    }
+  }
+  summary.steps += report.steps;
+  ++summary.seeds_run;
+  summary.last = std::move(report);
+}
+
+void run_case(const Request& request, const std::string& ptx, Summary& summary) {
+  for (std::uint64_t i = 0; i < request.seeds && !interrupted(); ++i) {
+    emu::Options options = request.options;
+    options.seed += i;
+    emu::CaseResult result = emu::run_case(request.case_file, ptx, request.file, options);
+    if (!result.outputs_match && result.report.completed && summary.wrong_buffers.empty()) {
+      summary.wrong_seed = options.seed;
+      for (emu::CaseBuffer& buffer : result.buffers) {
+        if (buffer.mismatches > 0) summary.wrong_buffers.push_back(std::move(buffer));
+      }
+    }
+    merge(summary, std::move(result.report), options.seed);
+  }
+}
+
+void run_launch(const Request& request, const std::string& ptx, Summary& summary) {
+  const ptx::Module module = ptx::parse(ptx, request.file);
+  emu::Launch launch;
+  launch.entry = choose_entry(module, request);
+  launch.grid = parse_dim("--grid", request.grid);
+  launch.block = parse_dim("--block", request.block);
+  launch.cluster = parse_dim("--cluster", request.cluster);
+  launch.dynamic_smem_bytes = request.smem;
+  launch.cooperative = request.cooperative;
+  std::vector<KernelArgument> arguments;
+  for (const std::string& text : request.args)
+    arguments.push_back(parse_kernel_argument(text));
+  for (std::uint64_t i = 0; i < request.seeds && !interrupted(); ++i) {
+    emu::Options options = request.options;
+    options.seed += i;
+    emu::Machine machine(module.target);
+    launch.program = machine.load(module);
+    const PlacedArguments placed =
+        place(machine, emu::parameters(launch.program, launch.entry), arguments, launch.entry);
+    launch.params = placed.params;
+    merge(summary, machine.launch(launch, options), options.seed);
+    for (std::size_t k = 0; k < arguments.size() && i == 0; ++k) {
+      if (!arguments[k].printed) continue;
+      Array contents = *arguments[k].buffer;
+      machine.read(placed.addresses[k], contents.bytes);
+      if (!arguments[k].save.empty()) write_arrays(arguments[k].save, {contents});
+      summary.outputs.emplace_back(arguments[k].text, std::move(contents));
+    }
+  }
+}
+
+std::string summary_text(const Request& request, const Summary& summary) {
+  std::string text = summary.last.output;
+  for (const Summary::Found& found : summary.findings) {
+    text += text_of(std::vector{found.finding});
+    if (request.seeds > 1) text += "  first with --seed " + std::to_string(found.seed) + "\n";
+  }
+  for (const auto& [argument, contents] : summary.outputs) {
+    text += argument + ": " + preview(contents, kPreview) + "\n";
+  }
+  for (const emu::CaseBuffer& buffer : summary.wrong_buffers) {
+    text += "WRONG  argument " + std::to_string(buffer.arg) + ": " + grouped(buffer.mismatches) +
+            " of " + grouped(buffer.elements) + " elements; " + buffer.first_difference +
+            " (--seed " + std::to_string(summary.wrong_seed) + ")\n";
+  }
+  if (request.options.counters == emu::Counting::on) text += counters_text(summary.last.counters);
+  text += plural(static_cast<std::int64_t>(summary.seeds_run), "schedule") + ", " +
+          totals_text(summary.last.counters, summary.steps) + ", " +
+          plural(static_cast<std::int64_t>(summary.findings.size()), "finding") +
+          (summary.interrupted ? "; interrupted, so this is what is known so far" : "") + "\n";
+  return text;
+}
+
+Json summary_json(const Request& request, const Summary& summary) {
+  Json json = {{"file", request.file},
+               {"schedules", summary.seeds_run},
+               {"steps", summary.steps},
+               {"completed", summary.last.completed},
+               {"interrupted", summary.interrupted},
+               {"output", summary.last.output},
+               {"findings", Json::array()},
+               {"wrong_outputs", Json::array()}};
+  for (const Summary::Found& found : summary.findings) {
+    Json each = json_of(found.finding);
+    each["seed"] = found.seed;
+    json["findings"].push_back(std::move(each));
+  }
+  for (const emu::CaseBuffer& buffer : summary.wrong_buffers) {
+    json["wrong_outputs"].push_back({{"argument", buffer.arg},
+                                     {"mismatches", buffer.mismatches},
+                                     {"elements", buffer.elements},
+                                     {"first", buffer.first_difference},
+                                     {"seed", summary.wrong_seed}});
+  }
+  for (const auto& [argument, contents] : summary.outputs) {
+    json["outputs"].push_back({{"argument", argument}, {"values", to_doubles(contents)}});
+  }
+  if (request.options.counters == emu::Counting::on)
+    json["counters"] = json_of(summary.last.counters);
+  return json;
+}
+
+void emulate(Program& program, Request request) {
+  finish_options(request);
+  const std::string ptx = read_text(request.file);
+  Summary summary;
+  {
+    const InterruptHandler handler;
+    if (request.case_file.empty()) {
+      run_launch(request, ptx, summary);
+    } else {
+      run_case(request, ptx, summary);
+    }
+    summary.interrupted = interrupted();
+  }
+  if (request.format == Format::json) {
+    print_json(summary_json(request, summary));
+  } else {
+    print(summary_text(request, summary));
+  }
+  std::vector<emu::Diagnostic> findings;
+  for (const Summary::Found& found : summary.findings)
+    findings.push_back(found.finding);
+  program.exit = exit_of(findings);
+  if (program.exit == Exit::right && !summary.wrong_buffers.empty()) {
+    program.exit = Exit::comparison_failed;
+  }
+  if (program.exit == Exit::right && summary.interrupted) program.exit = Exit::findings;
+}
+
+void add_schedule_options(CLI::App& command, Request& request) {
+  command.add_option("--check", request.checks, "all, none, or kinds such as race,unordered")
+      ->capture_default_str();
+  command.add_option("--seed", request.options.seed, "Schedule")->capture_default_str();
+  command.add_option("--seeds", request.seeds, "How many schedules, from --seed on")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32))
+      ->capture_default_str();
+  command.add_option("--residency", request.residency, "Blocks alive at a time: all|estimate|one");
+  command.add_option("--delivery", request.delivery, "Asynchronous copies: late|eager|random");
+  command.add_option("--divergence", request.divergence, "converge|maximal|random");
+  command.add_option("--max-memory", request.options.limits.memory_bytes, "Bytes of host memory");
+  command.add_option("--max-steps", request.options.limits.steps, "Warp instructions of a launch");
+  command.add_option("--max-output", request.options.limits.output_bytes, "Bytes of printf");
+}
+
+}  // namespace
+
+void add_emulate_command(CLI::App& app, Program& program) {
+  auto request = std::make_shared<Request>();
+  CLI::App* command =
+      app.add_subcommand("emulate", "Run any PTX on the CPU and report what is wrong with it");
+  command->add_option("FILE", request->file, "PTX")->required();
+  command->add_option("--entry", request->entry, "Kernel; may be left out if there is only one");
+  command->add_option("--case", request->case_file, "Launch, inputs and expected outputs: a .case");
+  command->add_option("--grid", request->grid, "Blocks: X, X,Y or X,Y,Z")->capture_default_str();
+  command->add_option("--block", request->block, "Threads of a block")->capture_default_str();
+  command->add_option("--cluster", request->cluster, "Blocks of a cluster")->capture_default_str();
+  command->add_option("--smem", request->smem, "Dynamic shared memory in bytes")
+      ->check(CLI::NonNegativeNumber);
+  command->add_flag("--cooperative", request->cooperative, "All blocks are resident");
+  command
+      ->add_option("--arg", request->args,
+                   "One a parameter: @FILE, out:TYPE:N[=FILE], iota:TYPE:N, i32:V, f32:V, ...")
+      ->allow_extra_args(false);
+  add_schedule_options(*command, *request);
+  command->add_flag_callback(
+      "--counters", [request] { request->options.counters = emu::Counting::on; },
+      "Count executions, sectors and bank conflicts by instruction");
+  add_json_flag(*command, request->format);
+  command->callback([&program, request] { emulate(program, *request); });
+}
+
+}  // namespace tilewright::cli

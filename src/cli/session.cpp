@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Placing tensors on a device.
+#include "cli/session.h"
+
+#include <algorithm>
+
+namespace tilewright::cli {
+namespace {
+
+Role role_of(const Schema& schema, std::string_view name) {
+  for (const TensorSpec& spec : schema.tensors) {
+    if (spec.name == name) return spec.role;
+  }
+  return Role::input;  // an unknown name: Arguments::set says so
+}
+
+bool names(const std::vector<Array>& arrays, std::string_view name) {
+  return std::any_of(arrays.begin(), arrays.end(),
+                     [name](const Array& array) { return array.name == name; });
+}
+
+void set_options(const Inputs& inputs, Arguments& arguments) {
+  for (const auto& [name, value] : inputs.options)
+    arguments.set_option(name, value);
+}
+
+/// The outputs that are to be computed. `arguments` holds the inputs.
+std::vector<OutputSpec> chosen_outputs(const Inputs& inputs, const Arguments& arguments,
+                                       const std::vector<std::string>& wanted) {
+  const Schema& schema = inputs.op->schema;
+  std::vector<OutputSpec> chosen;
+  for (OutputSpec& output : inputs.op->outputs(arguments)) {
+    const auto spec =
+        std::find_if(schema.tensors.begin(), schema.tensors.end(),
+                     [&](const TensorSpec& each) { return each.name == output.name; });
+    TW_ASSERT(spec != schema.tensors.end(), "an operator's outputs are tensors of its schema");
+    const bool asked = std::find(wanted.begin(), wanted.end(), output.name) != wanted.end() ||
+                       names(inputs.expected, output.name);
+    const bool given = names(inputs.arrays, output.name);
+    if (!given && (asked || spec->presence == Presence::required)) {
+      chosen.push_back(std::move(output));
+    }
+  }
+  return chosen;
+}
+
+void check_wanted(const Schema& schema, const std::vector<std::string>& wanted) {
+  std::string outputs;
+  for (const TensorSpec& spec : schema.tensors) {
+    if (spec.role != Role::output) continue;
+    outputs += (outputs.empty() ? "" : ", ") + std::string(spec.name);
+  }
+  for (const std::string& name : wanted) {
+    if (role_of(schema, name) == Role::output) continue;
+    throw Error(ErrorKind::user, std::string(schema.name) + ": no output is named '" + name +
+                                     "'; it has " + outputs);
+  }
+}
+
+}  // namespace
+
+Session::Session(const Device& device, const Inputs& inputs, const std::vector<std::string>& wanted)
+    : op_(inputs.op), device_(device), arguments_(inputs.op->schema) {
+  check_wanted(op_->schema, wanted);
+  set_options(inputs, arguments_);
+  for (const Array& array : inputs.arrays) {
+    const Role role = role_of(op_->schema, array.name);
+    add(array.name, role, array.type, array.shape);
+    tensors_.back().buffer.upload(array.bytes);
+  }
+  arguments_.check(Arguments::Outputs::optional);
+  for (const OutputSpec& output : chosen_outputs(inputs, arguments_, wanted)) {
+    add(output.name, Role::output, output.type, output.shape);
+    // The emulator itself knows which bytes were never written; filling would hide them from it.
+    if (device.kind() == DeviceKind::cuda) tensors_.back().buffer.fill(std::byte{0xff});
+  }
+}
+
+void Session::add(std::string_view name, Role role, Type type,
+                  const std::vector<std::int64_t>& shape) {
+  Buffer buffer(device_, storage_bytes(type, shape));
+  const View view = make_view(buffer.address(), type, shape);
+  arguments_.set(name, view);
+  tensors_.push_back({std::string(name), role, view, std::move(buffer)});
+}
+
+std::vector<Array> Session::outputs() const {
+  std::vector<Array> arrays;
+  for (const Tensor& tensor : tensors_) {
+    if (tensor.role == Role::input) continue;
+    const auto shape =
+        std::span(tensor.view.shape).first(static_cast<std::size_t>(tensor.view.rank));
+    Array array = make_array(tensor.name, tensor.view.type, {shape.begin(), shape.end()});
+    tensor.buffer.download(array.bytes);
+    arrays.push_back(std::move(array));
+  }
+  return arrays;
+}
+
+std::int64_t Session::size_bytes() const {
+  std::int64_t total = 0;
+  for (const Tensor& tensor : tensors_)
+    total += tensor.buffer.size_bytes();
+  return total;
+}
+
+Arguments unplaced_arguments(const Inputs& inputs, const std::vector<std::string>& wanted) {
+  check_wanted(inputs.op->schema, wanted);
+  Arguments arguments(inputs.op->schema);
+  set_options(inputs, arguments);
+  std::uint64_t address = std::uint64_t{1} << 32;
+  const auto add = [&](std::string_view name, Type type, const std::vector<std::int64_t>& shape) {
+    const View view = make_view(address, type, shape);
+    arguments.set(name, view);
+    address += (static_cast<std::uint64_t>(size_bytes(view)) / 4096 + 1) * 4096;
+  };
+  for (const Array& array : inputs.arrays)
+    add(array.name, array.type, array.shape);
+  arguments.check(Arguments::Outputs::optional);
+  for (const OutputSpec& output : chosen_outputs(inputs, arguments, wanted)) {
+    add(output.name, output.type, output.shape);
+  }
+  return arguments;
+}
+
+}  // namespace tilewright::cli

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// An operator's tensors on a device, ready to launch.
+#pragma once
+
+#include "cli/inputs.h"
+#include "tilewright/buffer.h"
+#include "tilewright/operator.h"
+
+#include <string>
+#include <vector>
+
+namespace tilewright::cli {
+
+class Session {
+ public:
+  /// Uploads the inputs and allocates the outputs: the required ones, those with an expected value,
+  /// and those named in `wanted`. Outputs on a GPU start as bytes of ones, which are NaN in floats.
+  Session(const Device& device, const Inputs& inputs, const std::vector<std::string>& wanted);
+
+  void launch(const Stream& stream) const { op_->launch(device_, stream, arguments_); }
+  const Arguments& arguments() const { return arguments_; }
+  /// Outputs, and inouts as they are now.
+  std::vector<Array> outputs() const;
+  std::int64_t size_bytes() const;  ///< of all tensors
+
+ private:
+  struct Tensor {
+    std::string name;
+    Role role;
+    View view;
+    Buffer buffer;
+  };
+  void add(std::string_view name, Role role, Type type, const std::vector<std::int64_t>& shape);
+
+  const Operator* op_;
+  Device device_;
+  Arguments arguments_;
+  std::vector<Tensor> tensors_;
+};
+
+/// Arguments with addresses that are made up, for what needs no memory: shapes, plans, traces.
+Arguments unplaced_arguments(const Inputs& inputs, const std::vector<std::string>& wanted);
+
+}  // namespace tilewright::cli

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tilewright show`: the PTX, machine code, resources and source lines of an operator's kernels.
+#include "cli/inputs.h"
+#include "cli/json.h"
+#include "cli/program.h"
+#include "cli/session.h"
+#include "cli/text.h"
+#include "tilewright/assembler.h"
+#include "tilewright/module.h"
+#include "tilewright/trace.h"
+
+#include <map>
+#include <memory>
+
+namespace tilewright::cli {
+namespace {
+
+enum class What { resources, ptx, sass, source_map };
+
+struct Request {
+  InputRequest inputs;
+  std::vector<std::string> wanted;
+  std::string target = "sm_90a";
+  What what = What::resources;
+  Format format = Format::text;
+};
+
+/// An instruction and where it comes from: the line, then the lines it was inlined at.
+struct Line {
+  std::uint32_t ptx_line = 0;
+  std::vector<std::string> sources;
+};
+
+std::vector<Line> source_lines(const ptx::Module& module) {
+  std::vector<Line> lines;
+  for (const ptx::Function& function : module.functions) {
+    for (const ptx::Stmt& statement : function.body) {
+      const ptx::Instr* instr = std::get_if<ptx::Instr>(&statement);
+      if (instr == nullptr) continue;
+      Line line{instr->line, {}};
+      for (ptx::SiteId id = instr->site; id != 0; id = module.sites[id].parent) {
+        const ptx::Site& site = module.sites[id];
+        line.sources.push_back(module.files[site.file] + ":" + std::to_string(site.line));
+      }
+      lines.push_back(std::move(line));
+    }
+  }
+  return lines;
+}
+
+std::string first_source(const Line& line) {
+  return line.sources.empty() ? "(unknown)" : line.sources.front();
+}
+
+/// One row a source line: how many instructions it became, and which PTX lines.
+std::string source_map_text(const std::vector<Line>& lines) {
+  std::map<std::string, std::vector<std::uint32_t>> by_source;
+  for (const Line& line : lines)
+    by_source[first_source(line)].push_back(line.ptx_line);
+  Columns columns;
+  columns.add({"source", "instructions", "PTX lines"});
+  for (const auto& [source, ptx_lines] : by_source) {
+    std::string ranges;
+    for (std::size_t i = 0; i < ptx_lines.size();) {
+      std::size_t end = i + 1;
+      while (end < ptx_lines.size() && ptx_lines[end] == ptx_lines[end - 1] + 1)
+        ++end;
+      ranges += (ranges.empty() ? "" : ", ") + std::to_string(ptx_lines[i]);
+      if (end > i + 1) ranges += "-" + std::to_string(ptx_lines[end - 1]);
+      i = end;
+    }
+    columns.add({source, std::to_string(ptx_lines.size()), ranges});
+  }
+  return columns.text("  ");
+}
+
+Json source_map_json(const std::vector<Line>& lines) {
+  Json json = Json::array();
+  for (const Line& line : lines) {
+    json.push_back({{"ptx_line", line.ptx_line}, {"sources", line.sources}});
+  }
+  return json;
+}
+
+std::string resources_text(const Assembled& assembled) {
+  Columns columns;
+  for (const EntryResources& r : assembled.resources) {
+    columns.add({r.entry, plural(r.registers, "register"),
+                 grouped(std::int64_t{r.static_smem_bytes}) + " bytes static shared memory",
+                 grouped(std::int64_t{r.stack_bytes}) + " bytes stack",
+                 grouped(std::int64_t{r.spill_store_bytes}) + "/" +
+                     grouped(std::int64_t{r.spill_load_bytes}) + " bytes spilled (stores/loads)",
+                 plural(r.barriers, "barrier")});
+  }
+  return columns.text("  ") + "  assembled by " + assembled.assembler + " in " +
+         fixed(assembled.assemble_ms, 1) + " ms\n";
+}
+
+Json resources_json(const Assembled& assembled) {
+  Json json = {{"assembler", assembled.assembler},
+               {"assemble_ms", assembled.assemble_ms},
+               {"entries", Json::array()}};
+  for (const EntryResources& r : assembled.resources) {
+    json["entries"].push_back({{"entry", r.entry},
+                               {"registers", r.registers},
+                               {"static_smem_bytes", r.static_smem_bytes},
+                               {"stack_bytes", r.stack_bytes},
+                               {"spill_store_bytes", r.spill_store_bytes},
+                               {"spill_load_bytes", r.spill_load_bytes},
+                               {"constant_bytes", r.constant_bytes},
+                               {"barriers", r.barriers}});
+  }
+  return json;
+}
+
+/// What was asked for of one kernel, as text and as JSON.
+struct Shown {
+  std::string text;
+  Json json;
+};
+
+Shown show_kernel(Traced& traced, const Request& request, ptx::Target target) {
+  const bool map = request.what == What::source_map;
+  const std::string ptx = ptx::print(traced.module(), map ? ptx::LineInfo::on : ptx::LineInfo::off);
+  switch (request.what) {
+    case What::ptx:
+      return {ptx, ptx};
+    case What::source_map: {
+      const std::vector<Line> lines = source_lines(traced.module());
+      return {source_map_text(lines), source_map_json(lines)};
+    }
+    case What::sass: {
+      std::string sass = disassemble(assemble(ptx, target).bytes);
+      return {sass, sass};
+    }
+    case What::resources:
+      break;
+  }
+  const Assembled assembled = assemble(ptx, target);
+  return {resources_text(assembled), resources_json(assembled)};
+}
+
+void show(const Program& program, Request request) {
+  const Operator& op = program.find(request.inputs.op);
+  const bool no_inputs = request.inputs.files.empty() && request.inputs.problem.empty();
+  if (no_inputs && !op.bench_problems.empty()) {
+    request.inputs.problem = op.bench_problems.front();
+  }
+  const ptx::Target target = ptx::parse_target(request.target);
+  const Inputs inputs = load_inputs(program, request.inputs);
+  const Arguments arguments = unplaced_arguments(inputs, request.wanted);
+  std::vector<Traced> kernels = op.trace(arguments, target);
+  Json json = {
+      {"operator", request.inputs.op}, {"target", to_string(target)}, {"kernels", Json::array()}};
+  for (Traced& traced : kernels) {
+    Shown shown = show_kernel(traced, request, target);
+    if (request.format == Format::json) {
+      const char* const keys[] = {"resources", "ptx", "sass", "source_map"};
+      json["kernels"].push_back(
+          {{"entry", traced.entry}, {keys[static_cast<int>(request.what)], std::move(shown.json)}});
+      continue;
+    }
+    if (request.what == What::resources || request.what == What::source_map) {
+      print(traced.entry + " for " + to_string(target) + "\n");
+    }
+    print(shown.text);
+  }
+  if (request.format == Format::json) print_json(json);
+}
+
+}  // namespace
+
+void add_show_command(CLI::App& app, Program& program) {
+  auto request = std::make_shared<Request>();
+  CLI::App* command = app.add_subcommand(
+      "show", "Show the kernels that an operator runs: resources, PTX, SASS, source lines");
+  add_input_options(*command, request->inputs);
+  command
+      ->add_option("--with", request->wanted, "Compute this optional output too; may be repeated")
+      ->allow_extra_args(false);
+  command->add_option("--target", request->target, "Architecture")->capture_default_str();
+  const auto flag = [&](const char* name, What what, const char* help) {
+    return command->add_flag_callback(
+        name, [request, what] { request->what = what; }, help);
+  };
+  CLI::Option* const ptx = flag("--ptx", What::ptx, "The PTX");
+  CLI::Option* const sass = flag("--sass", What::sass, "The machine code, disassembled");
+  CLI::Option* const map =
+      flag("--source-map", What::source_map, "Which C++ line became which PTX lines");
+  CLI::Option* const resources =
+      flag("--resources", What::resources, "Registers, shared memory, spills (the default)");
+  ptx->excludes(sass)->excludes(map)->excludes(resources);
+  sass->excludes(map)->excludes(resources);
+  map->excludes(resources);
+  add_json_flag(*command, request->format);
+  command->callback([&program, request] { show(program, *request); });
+}
+
+}  // namespace tilewright::cli

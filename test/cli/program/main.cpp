@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program with an operator that is made for tests.
+#include "cli/program.h"
+#include "program/scale.h"
+
+int main(int argc, char** argv) {
+  const tilewright::Operator* const operators[] = {&tilewright::test::scale_operator()};
+  return tilewright::cli::run_program(argc, argv, operators);
+}

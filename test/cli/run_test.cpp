@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// `tilewright run` in the emulator: results, checks, findings, files.
+#include "cli/process.h"
+#include "tilewright/case_file.h"
+#include "tilewright/npy.h"
+#include "tilewright/npz.h"
+#include "tilewright/safetensors.h"
+
+#include <nlohmann/json.hpp>
+
+namespace tilewright::test {
+namespace {
+
+const Array kX = make_array("x", Type::f32, {3}, std::vector<double>{1, 2, 3});
+
+TEST(Run, WritesOutputsToAFile) {
+  const Folder folder;
+  write_npy(folder / "x.npy", kX);
+  const Outcome outcome =
+      with_scale(folder, "run scale --in x.npy --set factor=3 --device emu:sm_90a --out y.npz");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const std::vector<Array> outputs = read_npz(folder / "y.npz");
+  ASSERT_EQ(outputs.size(), 1U);
+  EXPECT_EQ(outputs[0].name, "y");
+  EXPECT_EQ(to_doubles(outputs[0]), (std::vector<double>{3, 6, 9}));
+}
+
+TEST(Run, ReadsACaseAndChecksIt) {
+  const Folder folder;
+  write_case_file(folder / "c.safetensors",
+                  {{kX},
+                   {{"factor", "2"}},
+                   {make_array("y", Type::f64, {3}, std::vector<double>{2, 4, 6}),
+                    make_array("mean", Type::f64, {1}, std::vector<double>{2})}});
+  const Outcome outcome =
+      with_scale(folder, "run scale --in c.safetensors --check --device emu:sm_90a");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("check     right  y against the float64 reference: 3 elements"),
+            std::string::npos)
+      << outcome.out;
+  EXPECT_NE(outcome.out.find("check     right  y against expect.y: 3 elements"), std::string::npos);
+  EXPECT_NE(outcome.out.find("check     skipped  expect.mean: it is no output of the operator"),
+            std::string::npos);
+  EXPECT_NE(outcome.out.find("findings  none"), std::string::npos);
+}
+
+TEST(Run, AWrongResultEndsWithOne) {
+  const Folder folder;
+  const Outcome outcome = with_scale(
+      folder, "run scale --problem N=100 --set defect=wrong --check --device emu:sm_90a");
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  EXPECT_NE(outcome.out.find("check     WRONG  y[99] against the float64 reference: is "),
+            std::string::npos)
+      << outcome.out;
+  EXPECT_NE(outcome.out.find("; 1 of 100 elements are wrong"), std::string::npos);
+}
+
+TEST(Run, AWrongExpectationEndsWithOne) {
+  const Folder folder;
+  write_case_file(folder / "c.safetensors",
+                  {{kX}, {}, {make_array("y", Type::f64, {3}, std::vector<double>{2, 4, 7})}});
+  const Outcome outcome =
+      with_scale(folder, "run scale --in c.safetensors --check --device emu:sm_90a");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.out.find("WRONG  y[2] against expect.y: is 6, should be 7 within "),
+            std::string::npos)
+      << outcome.out;
+}
+
+TEST(Run, FindingsEndWithThree) {
+  const Folder folder;
+  const Outcome outcome = with_scale(folder,
+                                     "run scale --problem N=64 --set defect=out_of_bounds --json "
+                                     "--device emu:sm_90a");
+  EXPECT_EQ(outcome.code, 3) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  ASSERT_GE(json["findings"].size(), 1U);
+  EXPECT_EQ(json["findings"][0]["kind"], "out_of_bounds");
+  EXPECT_EQ(json["findings"][0]["severity"], "error");
+}
+
+TEST(Run, ComputesAnOptionalOutputOnRequest) {
+  const Folder folder;
+  write_npy(folder / "a.npy", kX);
+  const Outcome outcome = with_scale(folder,
+                                     "run scale --set x=@a.npy --with z --check "
+                                     "--out o.safetensors --device emu:sm_90a");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(to_doubles(SafetensorsFile(folder / "o.safetensors").read("z")),
+            (std::vector<double>{1, 2, 3}));
+  EXPECT_NE(outcome.out.find("z against the float64 reference: 3 elements, all equal"),
+            std::string::npos)
+      << outcome.out;
+}
+
+TEST(Run, CountersAreTotalsAndRows) {
+  const Folder folder;
+  const Outcome outcome =
+      with_scale(folder, "run scale --problem N=64 --counters --json --device emu:sm_90a");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const auto counters = nlohmann::json::parse(outcome.out)["counters"];
+  EXPECT_EQ(counters["global_read_bytes"], 256);
+  EXPECT_EQ(counters["global_written_bytes"], 256);
+  EXPECT_FALSE(counters["instructions"].empty());
+}
+
+TEST(Run, NoElementsAreLegal) {
+  const Folder folder;
+  const Outcome outcome = with_scale(folder, "run scale --problem N=0 --check --device emu:sm_90a");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+}
+
+TEST(Run, BadFilesEndWithTwo) {
+  const Folder folder;
+  folder.write("x.npy", "\x93NUMPY");
+  folder.write("x.safetensors", std::string(64, '\xff'));
+  write_npy(folder / "half.npy", make_array("x", Type::f16, {3}));
+  write_npy(folder / "matrix.npy", make_array("x", Type::f32, {3, 1}));
+  struct Row {
+    const char* arguments;
+    const char* message;
+  };
+  const Row rows[] = {
+      {"--in x.npy", "x.npy: ends within the header's length; it is truncated\n"},
+      {"--in x.safetensors",
+       "x.safetensors: header claims 18446744073709551615 bytes; the longest accepted is "
+       "100000000: is it a safetensors file?\n"},
+      {"--set x=@half.npy", "scale: 'x' is f16[3]; its type must be one of f32\n"},
+      {"--set x=@matrix.npy", "scale: 'x' is f32[3,1]; its shape must be [N]\n"},
+      {"--set w=@half.npy", "scale: no tensor is named 'w'; it has x, y, z\n"},
+  };
+  for (const Row& row : rows) {
+    const Outcome outcome =
+        with_scale(folder, std::string("run scale --device emu:sm_90a ") + row.arguments);
+    EXPECT_EQ(outcome.code, 2) << row.arguments;
+    EXPECT_EQ(outcome.err, std::string("tilewright: error: ") + row.message);
+  }
+}
+
+TEST(Run, UnknownDevicesAreBadInput) {
+  const Folder folder;
+  EXPECT_EQ(with_scale(folder, "run scale --problem N=8 --device tpu:0").code, 2);
+  EXPECT_EQ(with_scale(folder, "run scale --problem N=8 --device emu:sm_1").code, 2);
+}
+
+TEST(Bench, WithoutAGpuSaysWhatIsMissing) {
+  const Folder folder;
+  const Outcome doctor = with_scale(folder, "doctor --json");
+  if (!nlohmann::json::parse(doctor.out)["devices"].empty()) GTEST_SKIP() << "there is a GPU";
+  const Outcome outcome = with_scale(folder, "bench scale");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err.rfind("tilewright: error: bench: needs a GPU: ", 0), 0U) << outcome.err;
+}
+
+}  // namespace
+}  // namespace tilewright::test
