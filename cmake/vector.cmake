@@ -15,7 +15,8 @@ function(tilewright_vector_sources part directory)
     target_compile_definitions(${library} PRIVATE TW_ISA=${level})
     target_link_libraries(${library} PRIVATE tilewright_flags)
     # Values do not depend on the optimisation level; -O0 would make the emulator useless in debug builds.
-    target_compile_options(${library} PRIVATE -O3 -fno-math-errno -fno-trapping-math -ffp-contract=off)
+    target_compile_options(${library} PRIVATE -O3 -fno-math-errno -fno-trapping-math -ffp-contract=off
+      $<$<CONFIG:Debug,RelWithDebInfo>:-g1>) # full debug information of thousands of templates is slow to write
     if(NOT level STREQUAL "generic")
       target_compile_options(${library} PRIVATE -march=x86-64-${level})
     endif()

@@ -16,6 +16,7 @@
 // ptx
 #include "tilewright/form.h"
 #include "tilewright/module.h"
+#include "tilewright/number_formats.h"
 #include "tilewright/target.h"
 #include "tilewright/type.h"
 

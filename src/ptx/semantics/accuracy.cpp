@@ -6,6 +6,8 @@
 namespace tilewright::ptx::semantics {
 
 std::string_view accuracy_of(const Spec& spec) {
+  if (spec.has(kOob))
+    return "the out-of-bounds NaN is taken to be 0x7ff7, which the manual does not state";
   if (!spec.has(kApprox | kFull)) return {};
   const bool f64 = spec.types[0] == Type::f64;
   const bool half = spec.types[0] == Type::f16 || spec.types[0] == Type::f16x2;

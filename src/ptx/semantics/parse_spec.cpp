@@ -26,7 +26,7 @@ constexpr Word<LaneOp> kOps[] = {
     {"slct", LaneOp::slct}, {"mov", LaneOp::mov}, {"cvt", LaneOp::cvt}, {"copysign", LaneOp::copysign},
     {"testp", LaneOp::testp}, {"rcp", LaneOp::rcp}, {"sqrt", LaneOp::sqrt}, {"rsqrt", LaneOp::rsqrt},
     {"sin", LaneOp::sin}, {"cos", LaneOp::cos}, {"lg2", LaneOp::lg2}, {"ex2", LaneOp::ex2},
-    {"tanh", LaneOp::tanh},
+    {"tanh", LaneOp::tanh}, {"fns", LaneOp::fns}, {"createpolicy", LaneOp::createpolicy},
 };
 constexpr Word<Rounding> kRoundings[] = {
     {"rn", Rounding::rn}, {"rz", Rounding::rz}, {"rm", Rounding::rm}, {"rp", Rounding::rp},
@@ -50,7 +50,7 @@ constexpr Word<Mode> kModes[] = {
 constexpr Word<std::uint32_t> kFlags[] = {
     {"ftz", kFtz}, {"sat", kSat}, {"satfinite", kSatfinite}, {"relu", kRelu}, {"approx", kApprox},
     {"full", kFull}, {"NaN", kNan}, {"lo", kLo}, {"hi", kHi}, {"wide", kWide}, {"cc", kCc},
-    {"shiftamt", kShiftamt}, {"pack", kPack},
+    {"shiftamt", kShiftamt}, {"pack", kPack}, {"abs", kAbs}, {"oob", kOob},
 };
 constexpr Word<int> kPackWidths[] = {{"u8", 8}, {"s8", -8}, {"u4", 4}, {"s4", -4}, {"u2", 2}, {"s2", -2}};
 constexpr Word<Type> kTypes[] = {
@@ -121,6 +121,7 @@ Lanes lanes_of(Type type) {
 }
 
 int source_count(const Spec& spec) {
+  if (spec.sources != 0) return spec.sources;
   switch (spec.op) {
     case LaneOp::abs:
     case LaneOp::neg:
@@ -141,6 +142,9 @@ int source_count(const Spec& spec) {
     case LaneOp::ex2:
     case LaneOp::tanh:
       return 1;
+    case LaneOp::createpolicy:
+      return 0;
+    case LaneOp::fns:
     case LaneOp::mad:
     case LaneOp::mad24:
     case LaneOp::sad:
@@ -237,6 +241,10 @@ Spec parse_spec(std::string_view opcode) {
   Spec spec;
   std::string_view rest = opcode;
   if (!find(kOps, take_word(rest), spec.op)) return {};
+  if (spec.op == LaneOp::createpolicy) {  // its words choose a policy that nothing here depends on
+    spec.types[spec.type_count++] = Type::b64;
+    return spec;
+  }
   while (!rest.empty()) {
     const std::string_view word = take_word(rest);
     std::string_view ahead = rest;

@@ -61,8 +61,7 @@ Isa best_isa() {
   return isa;
 }
 
-Meaning resolve(std::string_view opcode, Isa isa) {
-  const Spec spec = parse_spec(opcode);
+Meaning resolve(const Spec& spec, Isa isa) {
   Meaning meaning;
   if (spec.op == LaneOp::none) return meaning;
   meaning.fn = tables(isa).find(spec);
@@ -70,6 +69,7 @@ Meaning resolve(std::string_view opcode, Isa isa) {
   return meaning;
 }
 
+Meaning resolve(std::string_view opcode, Isa isa) { return resolve(parse_spec(opcode), isa); }
 Meaning resolve(std::string_view opcode) { return resolve(opcode, best_isa()); }
 
 namespace {

@@ -61,6 +61,8 @@ enum class LaneOp : std::uint8_t {
   lg2,
   ex2,
   tanh,
+  fns,
+  createpolicy,
 };
 
 enum class Rounding : std::uint8_t { none, rn, rz, rm, rp, rna, rni, rzi, rmi, rpi };
@@ -127,6 +129,8 @@ enum Flag : std::uint32_t {
   kCc = 2048,
   kShiftamt = 4096,
   kPack = 8192,
+  kAbs = 16384,
+  kOob = 32768,
 };
 
 struct Spec {
@@ -138,6 +142,7 @@ struct Spec {
   std::uint32_t flags = 0;
   Type types[3] = {Type::none, Type::none, Type::none};
   int type_count = 0;
+  int sources = 0;    ///< operands read, where the opcode does not tell: 3 for max.f32 d, a, b, c
   int pack_bits = 0;  ///< cvt.pack's u8 s8 u4 s4 u2 s2: the width, negative if signed
 
   // Always inlined: an emitted copy could be compiled for another machine (see vector/lanes.h).
@@ -148,6 +153,7 @@ struct Spec {
 
 /// op none where a word is unknown to the lane-pure meanings.
 Spec parse_spec(std::string_view opcode);
+Meaning resolve(const Spec& spec, Isa isa);
 /// Sets operand classes, carry use and accuracy of a meaning whose function was found.
 void describe(const Spec& spec, Meaning& meaning);
 /// The manual's error bound of an approximate instruction, empty for an exact one.

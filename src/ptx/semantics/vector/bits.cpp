@@ -304,6 +304,30 @@ struct SelectFloat {
   }
 };
 
+/// fns d, mask, base, n: the place of the n-th set bit from `base` upwards, downwards for negative
+/// n.
+struct FindNthSet {
+  static u32 apply(u32 mask, u32 base, s32 n) {
+    if (base > 31) return 0xffffffffu;
+    if (n == 0) return (mask >> base & 1) != 0 ? base : 0xffffffffu;
+    const s32 step = n > 0 ? 1 : -1;
+    u32 left = n > 0 ? static_cast<u32>(n) : 0u - static_cast<u32>(n);
+    for (s32 at = static_cast<s32>(base); at >= 0 && at < 32; at += step) {
+      if ((mask >> at & 1) != 0 && --left == 0) return static_cast<u32>(at);
+    }
+    return 0xffffffffu;
+  }
+};
+
+/// A cache policy is opaque, and no value depends on it.
+void create_policy(const LaneArgs& args) {
+  Result<u64> result(args);
+  u64* out = result.out();
+  for (int i = 0; i < kLanes; ++i)
+    out[i] = 0;
+  result.done();
+}
+
 template <template <class> class F>
 LaneFn logic2(Type type) {
   switch (bits(type)) {
@@ -543,6 +567,10 @@ LaneFn find_bits(const Spec& spec) {
       return is64 ? select<u64> : select<u32>;
     case LaneOp::slct:
       return is64 ? select_by_sign<u64>(spec) : select_by_sign<u32>(spec);
+    case LaneOp::fns:
+      return map3<FindNthSet, u32, u32, u32, s32>;
+    case LaneOp::createpolicy:
+      return create_policy;
     default:
       return find_field(spec);
   }

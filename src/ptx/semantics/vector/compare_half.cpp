@@ -42,7 +42,9 @@ LaneFn pair_stored(const Spec& spec) {
   constexpr u32 kOne = F::kMan == 10 ? 0x3c00 : 0x3f80;
   if (spec.op == LaneOp::setp)
     return spec.type_count == 1 ? set_predicates<kLow, kHigh, B> : nullptr;
-  return spec.types[0] == spec.types[1] ? set_values<kLow, kHigh, B, kOne> : nullptr;
+  if (spec.types[0] == spec.types[1]) return set_values<kLow, kHigh, B, kOne>;
+  const bool integer = spec.types[0] == Type::u32 || spec.types[0] == Type::s32;
+  return integer ? set_values<kLow, kHigh, B, 0xffffu> : nullptr;
 }
 template <class F, bool Ftz, Compare C>
 LaneFn pair_combined(const Spec& spec) {

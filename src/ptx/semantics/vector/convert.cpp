@@ -23,17 +23,17 @@ LaneFn float_to(Rounding mode) {
 template <class D>
 LaneFn float_to_integer(const Spec& spec) {
   if (!spec.only(kSat | kFtz)) return nullptr;
-  const bool ftz = spec.has(kFtz);
+  const bool ftz = spec.has(kFtz);  // of f32 alone; elsewhere it has no effect
   switch (spec.types[1]) {
     case Type::f16:
-      return ftz ? nullptr : float_to<Narrow<F16>, D, false>(spec.rounding);
+      return float_to<Narrow<F16>, D, false>(spec.rounding);
     case Type::bf16:
       return ftz ? nullptr : float_to<Narrow<Bf16>, D, false>(spec.rounding);
     case Type::f32:
       return ftz ? float_to<Native<float>, D, true>(spec.rounding)
                  : float_to<Native<float>, D, false>(spec.rounding);
     case Type::f64:
-      return ftz ? nullptr : float_to<Native<double>, D, false>(spec.rounding);
+      return float_to<Native<double>, D, false>(spec.rounding);
     default:
       return nullptr;
   }
@@ -91,7 +91,8 @@ LaneFn integer_to_narrow(const Spec& spec) {
 }
 template <class S>
 LaneFn from_integer(const Spec& spec) {
-  if (!spec.only(kSat) || spec.rounding == Rounding::none) return nullptr;
+  if (!spec.only(kSat | kFtz) || spec.rounding == Rounding::none)
+    return nullptr;  // no integer is subnormal
   const bool sat = spec.has(kSat);
   switch (spec.types[0]) {
     case Type::f16:

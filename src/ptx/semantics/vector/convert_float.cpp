@@ -77,7 +77,7 @@ LaneFn narrow_integral(Rounding mode) {
 }
 template <class F>
 LaneFn same_narrow(const Spec& spec) {
-  if (!spec.only(kSat)) return nullptr;
+  if (!spec.only(kSat | kFtz)) return nullptr;  // .ftz is of f32 alone
   return spec.has(kSat) ? narrow_integral<F, true>(spec.rounding)
                         : narrow_integral<F, false>(spec.rounding);
 }

@@ -81,18 +81,9 @@ LaneFn from_small(const Spec& spec) {
                          : map1<Widened<F, Shift, false>, u32, u32>;
 }
 
-/// ue8m0: an exponent alone, of the magnitude; 255 is NaN.
 template <bool Up, bool Satfinite>
 struct ToUe8m0 {
-  static u32 apply(float x) {
-    const u32 a = as_bits(x) & 0x7fffffffu;
-    const u32 mantissa = a & 0x7fffffu;
-    // Code 0 is 2^-127, mantissa 0x400000 as a subnormal; what is smaller becomes it, too.
-    const bool carries = Up && a > 0x00400000u && mantissa != 0;
-    const u32 code = (a >> 23) + (carries ? 1u : 0u);
-    const u32 largest = Satfinite ? 254u : 255u;
-    return a > 0x7f800000u ? 255u : code < largest ? code : largest;
-  }
+  static u32 apply(float x) { return encode_ue8m0<Up, Satfinite>(x); }
 };
 template <bool Up, bool Satfinite>
 LaneFn to_ue8m0_from(Type from) {
@@ -112,8 +103,7 @@ LaneFn to_ue8m0(const Spec& spec) {
                  : to_ue8m0_from<false, false>(spec.types[1]);
 }
 struct FromUe8m0 {
-  static u32 half(u32 code) { return code == 255 ? 0x7fffu : code == 0 ? 0x0040u : code << 7; }
-  static u32 apply(u32 a) { return half(a >> 8 & 0xff) << 16 | half(a & 0xff); }
+  static u32 apply(u32 a) { return decode_ue8m0(a >> 8 & 0xff) << 16 | decode_ue8m0(a & 0xff); }
 };
 
 LaneFn to_f16x2(const Spec& spec) {

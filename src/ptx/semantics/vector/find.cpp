@@ -13,6 +13,7 @@ LaneFn find_lane_fn(const Spec& spec) {
   }
   if (const LaneFn fn = find_integer(spec)) return fn;
   if (const LaneFn fn = find_float(spec)) return fn;
+  if (const LaneFn fn = find_float_pair(spec)) return fn;
   if (const LaneFn fn = find_half(spec)) return fn;
   if (const LaneFn fn = find_approximate(spec)) return fn;
   return find_bits(spec);

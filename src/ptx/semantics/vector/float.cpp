@@ -153,8 +153,37 @@ LaneFn extremum_f32(const Spec& spec) {
   return ftz ? map2<ExtremumF32<Greater, KeepsNan, true, false>, float, float, float>
              : map2<ExtremumF32<Greater, KeepsNan, false, false>, float, float, float>;
 }
+template <bool Greater, bool KeepsNan, bool Ftz, bool Abs>
+struct ExtremumOfThree {
+  static float in(float x) {
+    if (Ftz) x = flush(x);
+    return Abs ? as_float(as_bits(x) & 0x7fffffffu) : x;
+  }
+  static float apply(float a, float b, float c) {
+    const float first = extremum<float, Greater, KeepsNan>(in(a), in(b));
+    return extremum<float, Greater, KeepsNan>(first, in(c));
+  }
+};
+template <bool Greater, bool KeepsNan, bool Ftz>
+LaneFn extremum_of_three(bool magnitudes) {
+  return magnitudes
+             ? map3<ExtremumOfThree<Greater, KeepsNan, Ftz, true>, float, float, float, float>
+             : map3<ExtremumOfThree<Greater, KeepsNan, Ftz, false>, float, float, float, float>;
+}
+template <bool Greater>
+LaneFn find_extremum_of_three(const Spec& spec) {
+  if (spec.types[0] != Type::f32 || !spec.only(kFtz | kNan | kAbs)) return nullptr;
+  const bool abs = spec.has(kAbs);
+  if (spec.has(kNan)) {
+    return spec.has(kFtz) ? extremum_of_three<Greater, true, true>(abs)
+                          : extremum_of_three<Greater, true, false>(abs);
+  }
+  return spec.has(kFtz) ? extremum_of_three<Greater, false, true>(abs)
+                        : extremum_of_three<Greater, false, false>(abs);
+}
 template <bool Greater>
 LaneFn find_extremum(const Spec& spec) {
+  if (spec.sources == 3) return find_extremum_of_three<Greater>(spec);
   if (spec.types[0] == Type::f64) {
     return spec.only(0) ? map2<ExtremumF64<Greater>, double, double, double> : nullptr;
   }

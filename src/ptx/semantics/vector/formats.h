@@ -80,13 +80,27 @@ inline float decode(u32 code) {
   return as_float(bits | sign);
 }
 
+/// ue8m0 is an exponent alone, here of the magnitude: 0 is 2^-127 and what is smaller, 255 NaN.
+template <bool Up, bool Saturates>
+inline u32 encode_ue8m0(float x) {
+  const u32 a = as_bits(x) & 0x7fffffffu;
+  const bool carries = Up && a > 0x00400000u && (a & 0x7fffffu) != 0;  // 0x00400000: 2^-127
+  const u32 code = (a >> 23) + (carries ? 1u : 0u);
+  const u32 largest = Saturates ? 254u : 255u;
+  return a > 0x7f800000u ? 255u : code < largest ? code : largest;
+}
+/// As a bf16 code.
+inline u32 decode_ue8m0(u32 code) {
+  return code == 255 ? 0x7fffu : code == 0 ? 0x0040u : code << 7;
+}
+
 /// tf32 is a float of 10 mantissa bits, held in a 32-bit register.
 template <Rounding R, bool Saturates>
 inline u32 encode_tf32(float x) {
   const u32 bits = as_bits(x);
   const u32 a = bits & 0x7fffffffu;
   const u32 kept = a >> 13;
-  const u32 carry = rounds_up<R>(kept, a & 0x1fffu, 0x1000u, false) ? 1 : 0;
+  const u32 carry = rounds_up<R>(kept, a & 0x1fffu, 0x1000u, (bits >> 31) != 0) ? 1 : 0;
   u32 code = (kept + carry) << 13;
   code = Saturates && code >= 0x7f800000u ? 0x7f7fe000u : code;
   return a > 0x7f800000u ? kNanF32 : code | (bits & 0x80000000u);

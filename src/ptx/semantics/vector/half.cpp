@@ -47,6 +47,15 @@ struct Fma {
     return write<F, Ftz, A>(to_odd(add_to_odd(product, static_cast<double>(read<F, Ftz>(c)))));
   }
 };
+/// fma.oob: zero if a factor is the NaN that tensor copies fill out-of-bounds elements with. The
+/// manual does not say which that is; 0x7ff7 in either format was measured on devices.
+template <class F, After A>
+struct FmaOutOfBounds {
+  static u32 apply(u32 a, u32 b, u32 c) {
+    const bool outside = (a & 0x7fffu) == 0x7ff7u || (b & 0x7fffu) == 0x7ff7u;
+    return outside ? 0u : Fma<F, false, A>::apply(a, b, c);
+  }
+};
 template <class F, bool Ftz, bool Negates>
 struct ChangeSign {
   static u32 apply(u32 a) {
@@ -116,6 +125,10 @@ LaneFn multiply_add(const Spec& spec, bool pair) {
       return lanes3<Fma<F, false, After::relu>>(pair);
     case kFtz | kRelu:
       return lanes3<Fma<F, true, After::relu>>(pair);
+    case kOob:
+      return lanes3<FmaOutOfBounds<F, After::nothing>>(pair);
+    case kOob | kRelu:
+      return lanes3<FmaOutOfBounds<F, After::relu>>(pair);
     default:
       return nullptr;
   }

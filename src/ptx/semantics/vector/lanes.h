@@ -163,6 +163,7 @@ LaneFn find_bits(const Spec& spec);
 LaneFn find_carry(const Spec& spec);
 LaneFn find_compare(const Spec& spec);
 LaneFn find_float(const Spec& spec);
+LaneFn find_float_pair(const Spec& spec);
 LaneFn find_half(const Spec& spec);
 LaneFn find_convert(const Spec& spec);
 LaneFn find_approximate(const Spec& spec);
