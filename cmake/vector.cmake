@@ -1,12 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compiles a part's vector/ folder once per instruction-set level; the program picks a level when it starts.
 
+# Builds for developers compile one level, which is a third of the time.
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+  set(default_levels generic)
+elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
+  set(default_levels v2 v3 v4)
+else()
+  set(default_levels v3)
+endif()
+set(TILEWRIGHT_VECTOR_LEVELS ${default_levels} CACHE STRING
+  "Levels that vector code is compiled for: v2;v3;v4, one of them, or generic")
+
 # tilewright_vector_sources(PART DIRECTORY): adds DIRECTORY/*.cpp to the part's library, on x86-64 three times.
 function(tilewright_vector_sources part directory)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${directory}/*.cpp)
-  set(levels generic)
-  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
-    set(levels v2 v3 v4)
+  set(levels ${TILEWRIGHT_VECTOR_LEVELS})
+  list(LENGTH levels count)
+  if(count EQUAL 1)
+    target_compile_definitions(tilewright_${part} PRIVATE TW_ONE_LEVEL=${levels})
   endif()
   foreach(level ${levels})
     set(library tilewright_${part}_vector_${level})

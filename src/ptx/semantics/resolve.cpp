@@ -11,12 +11,12 @@ namespace tilewright::ptx::semantics {
   LaneFn find_pack(Type whole, int parts);   \
   LaneFn find_unpack(Type whole, int parts); \
   }
-#ifdef __x86_64__
+#ifdef TW_ONE_LEVEL
+TW_DECLARE_TABLES(TW_ONE_LEVEL)
+#else
 TW_DECLARE_TABLES(v2)
 TW_DECLARE_TABLES(v3)
 TW_DECLARE_TABLES(v4)
-#else
-TW_DECLARE_TABLES(generic)
 #endif
 #undef TW_DECLARE_TABLES
 
@@ -28,7 +28,12 @@ struct Tables {
   LaneFn (*unpack)(Type, int);
 };
 
-#ifdef __x86_64__
+#ifdef TW_ONE_LEVEL
+Tables tables(Isa) {
+  return {TW_ONE_LEVEL::find_lane_fn, TW_ONE_LEVEL::find_pack, TW_ONE_LEVEL::find_unpack};
+}
+Isa detect() { return Isa::generic; }
+#else
 Tables tables(Isa isa) {
   switch (isa) {
     case Isa::generic:
@@ -49,9 +54,6 @@ Isa detect() {
                   __builtin_cpu_supports("avx512cd");
   return v4 ? Isa::x86_64_v4 : v3 ? Isa::x86_64_v3 : Isa::generic;
 }
-#else
-Tables tables(Isa) { return {generic::find_lane_fn, generic::find_pack, generic::find_unpack}; }
-Isa detect() { return Isa::generic; }
 #endif
 
 }  // namespace
