@@ -207,8 +207,6 @@ std::string print(Module& module, LineInfo line_info = LineInfo::off);
 Module parse(std::string_view text, std::string_view file = "ptx");
 /// The lowest ISA version that the module's instructions, registers and target need.
 Version required_version(const Module& module);
-/// Everything that the words of an opcode need beyond its row's own requirement.
-std::vector<Requires> requirements(const Opcode& opcode);
 /// Throws Error(unsupported) at the first instruction the module's target or version does not have:
 /// "wgmma.fence.sync.aligned needs one of 90a (PTX 8.0); the module's target is sm_90".
 void check_capabilities(const Module& module);

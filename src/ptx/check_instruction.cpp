@@ -45,6 +45,8 @@ class Checker {
       if (spec.kind == OperandSpec::Kind::unchecked || spec.kind == OperandSpec::Kind::call) return;
       const bool has_second = i + 1 < specs.size() && specs[i + 1].second;
       if (spec.only_with.id != 0 && !instr_.op.has(spec.only_with)) continue;
+      if (spec.with_descriptor && !has_descriptor()) continue;
+      if (spec.with_descriptor && next == instr_.operands.size()) fail_count(specs);
       if (next == instr_.operands.size() && spec.optional) continue;
       if (next == instr_.operands.size()) fail_count(specs);
       const Operand& o = instr_.operands[next];
@@ -69,6 +71,9 @@ class Checker {
           return !s.optional && !s.second && (s.only_with.id == 0 || instr_.op.has(s.only_with));
         }));
   }
+
+  /// wgmma: operand 2 is a descriptor unless it is a vector of registers.
+  bool has_descriptor() const { return instr_.operands[1].kind != Operand::Kind::vector; }
 
   [[noreturn]] void fail(const std::string& why) const {
     throw Error(ErrorKind::user, to_string(instr_.op) + ": " + why, at_);
@@ -183,10 +188,16 @@ class Checker {
         list += (list.empty() ? "" : ", ") + std::to_string(c);
       fail_operand(o, "one of " + list);
     }
-    if (o.value < spec.low || o.value > spec.high)
-      fail_operand(o, spec.low == spec.high ? std::to_string(spec.low)
-                                            : "from " + std::to_string(spec.low) + " to " +
-                                                  std::to_string(spec.high));
+    range(o, spec);
+  }
+
+  void range(const Operand& o, const OperandSpec& spec) {
+    if (o.value >= spec.low && o.value <= spec.high && o.value % spec.step == 0) return;
+    std::string wanted = spec.low == spec.high ? std::to_string(spec.low)
+                                               : "from " + std::to_string(spec.low) + " to " +
+                                                     std::to_string(spec.high);
+    if (spec.step != 1) wanted += " in steps of " + std::to_string(spec.step);
+    fail_operand(o, wanted);
   }
 
   /// A scalar, or a vector of the length that the opcode's words give.
@@ -199,6 +210,10 @@ class Checker {
       fail_operand(o, "a vector of " + std::to_string(*count));
     for (const Operand& e : o.elems)
       value(e, spec, type);
+  }
+
+  int width(const Operand& o) const {
+    return o.kind == Operand::Kind::reg ? bits(function_.registers[o.id].type) : 0;
   }
 
   /// mov.b64 %rd1, {%r1, %r2}: equal parts that fill the type.
@@ -223,11 +238,14 @@ class Checker {
     switch (o.kind) {
       case Operand::Kind::reg:
         if (o.negated && spec.is_destination()) fail_operand(o, "without '!'");
-        if (!fits(function_.registers[o.id].type, type, spec.relaxed)) fail_operand(o, wanted);
+        if (!fits(function_.registers[o.id].type, type, spec.relaxed) &&
+            function_.registers[o.id].type != spec.other_type)
+          fail_operand(o, wanted);
         return;
       case Operand::Kind::imm:
         if (spec.is_destination() || spec.register_only) fail_operand(o, "a register " + wanted);
         if (!immediate_fits(o, type)) fail_operand(o, wanted);
+        if (is_integer(type)) range(o, spec);
         return;
       case Operand::Kind::special: {
         if (instr_.op.row().opcode != "mov") fail_operand(o, "a register; move it to one first");

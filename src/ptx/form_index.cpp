@@ -16,13 +16,19 @@ std::string_view set_words(std::string_view name) {
   return {};
 }
 
-bool match_slots(std::span<const Slot> slots, std::span<const Mod> mods, Mod* out) {
+/// `previous`: the word of the slot before.
+bool match_slots(std::span<const Slot> slots, std::span<const Mod> mods, Mod* out,
+                 Mod previous = {}) {
   if (slots.empty()) return mods.empty();
   const Slot& slot = slots.front();
+  if (slot.with_previous && previous.id == 0) {
+    *out = Mod{};
+    return match_slots(slots.subspan(1), mods, out + 1);
+  }
   if (!mods.empty() &&
       std::find(slot.words.begin(), slot.words.end(), mods.front()) != slot.words.end()) {
     *out = mods.front();
-    if (match_slots(slots.subspan(1), mods.subspan(1), out + 1)) return true;
+    if (match_slots(slots.subspan(1), mods.subspan(1), out + 1, mods.front())) return true;
   }
   *out = Mod{};
   return slot.optional && match_slots(slots.subspan(1), mods, out + 1);
@@ -31,6 +37,7 @@ bool match_slots(std::span<const Slot> slots, std::span<const Mod> mods, Mod* ou
 /// As match_slots, whatever the words' order: each slot takes the first word left that it has.
 bool match_unordered(std::span<const Slot> slots, std::span<const Mod> mods, Mod* out) {
   std::uint32_t used = 0;
+  bool previous_absent = true;
   for (const Slot& slot : slots) {
     *out = Mod{};
     for (std::size_t i = 0; i < mods.size() && out->id == 0; ++i) {
@@ -40,7 +47,10 @@ bool match_unordered(std::span<const Slot> slots, std::span<const Mod> mods, Mod
       *out = mods[i];
       used |= std::uint32_t{1} << i;
     }
-    if (out->id == 0 && !slot.optional) return false;
+    const bool is_absent = out->id == 0;
+    if (slot.with_previous ? is_absent != previous_absent : is_absent && !slot.optional)
+      return false;
+    previous_absent = is_absent;
     ++out;
   }
   return used == (std::uint32_t{1} << mods.size()) - 1;
@@ -74,6 +84,8 @@ FormIndex::FormIndex() : words_{""}, types_{Type::none} {
     TW_ASSERT(slots_.back().size() <= kMaxSlots, "kMaxSlots bounds every pattern");
     by_opcode_[rows_[i].opcode].push_back(static_cast<std::uint16_t>(i));
   }
+  for (const Conflict& c : conflicts())
+    conflicts_.push_back({c.opcode, intern_list(c.left), intern_list(c.right)});
 }
 
 const FormIndex& FormIndex::get() {
@@ -90,12 +102,16 @@ Mod FormIndex::intern(std::string_view word) {
   return Mod{it->second};
 }
 
-void FormIndex::add_words(std::string_view list, Slot& slot) {
+/// "rn", "rn,rz" or "<rnd>".
+std::vector<Mod> FormIndex::intern_list(std::string_view list) {
+  if (list.front() == '<') list = set_words(list.substr(1, list.size() - 2));
+  std::vector<Mod> out;
   while (!list.empty()) {
     const std::size_t comma = std::min(list.find(','), list.size());
-    slot.words.push_back(intern(list.substr(0, comma)));
+    out.push_back(intern(list.substr(0, comma)));
     list.remove_prefix(std::min(comma + 1, list.size()));
   }
+  return out;
 }
 
 std::vector<Slot> FormIndex::compile(std::string_view pattern) {
@@ -108,13 +124,10 @@ std::vector<Slot> FormIndex::compile(std::string_view pattern) {
     item.remove_prefix(1);
     Slot& slot = slots.emplace_back();
     slot.optional = item.ends_with('?');
-    if (slot.optional) item.remove_suffix(1);
-    if (item.front() == '{')
-      add_words(item.substr(1, item.size() - 2), slot);
-    else if (item.front() == '<')
-      add_words(set_words(item.substr(1, item.size() - 2)), slot);
-    else
-      slot.words.push_back(intern(item));
+    slot.with_previous = item.ends_with('+');
+    if (slot.optional || slot.with_previous) item.remove_suffix(1);
+    if (item.front() == '{') item = item.substr(1, item.size() - 2);
+    slot.words = intern_list(item);
   }
   return slots;
 }
@@ -132,6 +145,7 @@ Mod FormIndex::find(std::string_view word) const {
 std::optional<Opcode> FormIndex::match(std::string_view opcode, std::span<const Mod> mods,
                                        std::size_t first) const {
   const std::span<const std::uint16_t> candidates = rows_of(opcode);
+  if (conflicting(opcode, mods)) return std::nullopt;
   for (std::size_t i = first; i < candidates.size(); ++i) {
     Opcode out;
     out.form = candidates[i];
@@ -144,6 +158,15 @@ std::optional<Opcode> FormIndex::match(std::string_view opcode, std::span<const 
     if (match_unordered(slots_[out.form], mods, out.slots.data())) return out;
   }
   return std::nullopt;
+}
+
+bool FormIndex::conflicting(std::string_view opcode, std::span<const Mod> mods) const {
+  const auto any = [&](const std::vector<Mod>& words) {
+    return std::find_first_of(mods.begin(), mods.end(), words.begin(), words.end()) != mods.end();
+  };
+  return std::any_of(conflicts_.begin(), conflicts_.end(), [&](const WordConflict& c) {
+    return c.opcode == opcode && any(c.left) && any(c.right);
+  });
 }
 
 std::string FormIndex::unknown_opcode(std::string_view opcode) const {

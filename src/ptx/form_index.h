@@ -16,6 +16,7 @@ namespace tilewright::ptx::detail {
 struct Slot {
   std::vector<Mod> words;
   bool optional = false;
+  bool with_previous = false;  ///< present if and only if the slot before it is
 };
 
 /// Built once; read-only afterwards.
@@ -39,11 +40,18 @@ class FormIndex {
  private:
   FormIndex();
   Mod intern(std::string_view word);
+  std::vector<Mod> intern_list(std::string_view list);
+  bool conflicting(std::string_view opcode, std::span<const Mod> mods) const;
   std::vector<Slot> compile(std::string_view pattern);
-  void add_words(std::string_view list, Slot& slot);
+
+  struct WordConflict {
+    std::string_view opcode;
+    std::vector<Mod> left, right;
+  };
 
   std::vector<Form> rows_;
   std::vector<std::vector<Slot>> slots_;
+  std::vector<WordConflict> conflicts_;
   std::vector<std::string_view> words_;
   std::vector<Type> types_;
   std::unordered_map<std::string_view, std::uint16_t> ids_;

@@ -26,13 +26,27 @@ inline constexpr std::array<Requires, 2> kSm100v88 = since(8, 8, "sm_100+");
 struct WordSet {
   std::string_view name, words;
 };
+/// Words of `left` do not go with words of `right` in one instruction; each a list, or `<set>`.
+struct Conflict {
+  std::string_view opcode, left, right;
+};
 /// What a word needs beyond its row, in every form of `opcode` (empty: of any opcode).
 struct WordRequires {
   std::string_view opcode, word;
   Requires requires_;
 };
+/// What operand `index` needs beyond its row, where the opcode has `word` and not `without`; `type`
+/// none: any type.
+struct OperandRequires {
+  std::string_view opcode, word, without;
+  std::size_t index;
+  Type type;
+  Requires requires_;
+};
 std::span<const WordSet> word_sets();
+std::span<const Conflict> conflicts();
 std::span<const WordRequires> word_requirements();
+std::span<const OperandRequires> operand_requirements();
 
 std::span<const Form> arith_forms();
 std::span<const Form> logic_forms();

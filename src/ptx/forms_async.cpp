@@ -8,8 +8,8 @@ namespace {
 // clang-format off
 constexpr Form kRows[] = {
     // cp.async.
-    {"cp", ".async .ca .{shared,shared::cta} .global .L2::cache_hint? .<l2_size>?", "[a], [b], #c=4|8|16, s:u32?, h:b64?L2::cache_hint", kSm80, Effect::cp_async},
-    {"cp", ".async .cg .{shared,shared::cta} .global .L2::cache_hint? .<l2_size>?", "[a], [b], #c=16..16, s:u32?, h:b64?L2::cache_hint", kSm80, Effect::cp_async},
+    {"cp", ".async .ca .{shared,shared::cta} .global .L2::cache_hint? .<l2_size>?", "[a], [b], #c=4|8|16, s:u32/pred?, h:b64?L2::cache_hint", kSm80, Effect::cp_async},
+    {"cp", ".async .cg .{shared,shared::cta} .global .L2::cache_hint? .<l2_size>?", "[a], [b], #c=16..16, s:u32/pred?, h:b64?L2::cache_hint", kSm80, Effect::cp_async},
     {"cp", ".async .commit_group", "", kSm80, Effect::cp_async_group},
     {"cp", ".async .wait_group", "#a", kSm80, Effect::cp_async_group},
     {"cp", ".async .wait_all", "", kSm80, Effect::cp_async_group},
@@ -18,20 +18,20 @@ constexpr Form kRows[] = {
     // mbarrier.
     {"mbarrier", ".init .{shared,shared::cta}? .b64", "[a], b:u32", kSm80, Effect::mbarrier},
     {"mbarrier", ".inval .{shared,shared::cta}? .b64", "[a]", kSm80, Effect::mbarrier},
-    {"mbarrier", ".{expect_tx,complete_tx} .relaxed? .{cta,cluster}? .{shared,shared::cta,shared::cluster}? .b64", "[a], b:u32", kSm90v80, Effect::mbarrier},
-    {"mbarrier", ".{arrive,arrive_drop} .release? .{cta,cluster}? .{shared,shared::cta}? .b64", "d_, [a], b:u32?", kSm80, Effect::mbarrier},
-    {"mbarrier", ".{arrive,arrive_drop} .release? .{cta,cluster}? .shared::cluster .b64", "_, [a], b:u32?", kSm90v80, Effect::mbarrier},
-    {"mbarrier", ".{arrive,arrive_drop} .expect_tx .release? .{cta,cluster}? .{shared,shared::cta}? .b64", "d_, [a], b:u32", kSm90v80, Effect::mbarrier},
-    {"mbarrier", ".{arrive,arrive_drop} .expect_tx .release? .{cta,cluster}? .shared::cluster .b64", "_, [a], b:u32", kSm90v80, Effect::mbarrier},
-    {"mbarrier", ".{arrive,arrive_drop} .noComplete .release? .cta? .{shared,shared::cta}? .b64", "d, [a], b:u32", kSm80, Effect::mbarrier},
+    {"mbarrier", ".{expect_tx,complete_tx} .relaxed? .{cta,cluster}+ .{shared,shared::cta,shared::cluster}? .b64", "[a], b:u32", kSm90v80, Effect::mbarrier},
+    {"mbarrier", ".{arrive,arrive_drop} .release? .{cta,cluster}+ .{shared,shared::cta}? .b64", "d_, [a], b:u32?", kSm80, Effect::mbarrier},
+    {"mbarrier", ".{arrive,arrive_drop} .release? .{cta,cluster}+ .shared::cluster .b64", "_, [a], b:u32?", kSm90v80, Effect::mbarrier},
+    {"mbarrier", ".{arrive,arrive_drop} .expect_tx .release? .{cta,cluster}+ .{shared,shared::cta}? .b64", "d_, [a], b:u32", kSm90v80, Effect::mbarrier},
+    {"mbarrier", ".{arrive,arrive_drop} .expect_tx .release? .{cta,cluster}+ .shared::cluster .b64", "_, [a], b:u32", kSm90v80, Effect::mbarrier},
+    {"mbarrier", ".{arrive,arrive_drop} .noComplete .release? .cta+ .{shared,shared::cta}? .b64", "d, [a], b:u32", kSm80, Effect::mbarrier},
     {"mbarrier", ".{arrive,arrive_drop} .relaxed .{cta,cluster} .{shared,shared::cta}? .b64", "d_, [a], b:u32?", kSm90v86, Effect::mbarrier},
     {"mbarrier", ".{arrive,arrive_drop} .relaxed .{cta,cluster} .shared::cluster .b64", "_, [a], b:u32?", kSm90v86, Effect::mbarrier},
     {"mbarrier", ".{arrive,arrive_drop} .expect_tx .relaxed .{cta,cluster} .{shared,shared::cta}? .b64", "d_, [a], b:u32", kSm90v86, Effect::mbarrier},
     {"mbarrier", ".{arrive,arrive_drop} .expect_tx .relaxed .{cta,cluster} .shared::cluster .b64", "_, [a], b:u32", kSm90v86, Effect::mbarrier},
-    {"mbarrier", ".test_wait .acquire? .{cta,cluster}? .{shared,shared::cta}? .b64", "p:pred, [a], s:b64", kSm80, Effect::mbarrier},
-    {"mbarrier", ".test_wait .parity .acquire? .{cta,cluster}? .{shared,shared::cta}? .b64", "p:pred, [a], b:u32", since(7, 1, "sm_80+"), Effect::mbarrier},
-    {"mbarrier", ".try_wait .acquire? .{cta,cluster}? .{shared,shared::cta}? .b64", "p:pred, [a], s:b64, t:u32?", kSm90, Effect::mbarrier},
-    {"mbarrier", ".try_wait .parity .acquire? .{cta,cluster}? .{shared,shared::cta}? .b64", "p:pred, [a], b:u32, t:u32?", kSm90, Effect::mbarrier},
+    {"mbarrier", ".test_wait .acquire? .{cta,cluster}+ .{shared,shared::cta}? .b64", "p:pred, [a], s:b64", kSm80, Effect::mbarrier},
+    {"mbarrier", ".test_wait .parity .acquire? .{cta,cluster}+ .{shared,shared::cta}? .b64", "p:pred, [a], b:u32", since(7, 1, "sm_80+"), Effect::mbarrier},
+    {"mbarrier", ".try_wait .acquire? .{cta,cluster}+ .{shared,shared::cta}? .b64", "p:pred, [a], s:b64, t:u32?", kSm90, Effect::mbarrier},
+    {"mbarrier", ".try_wait .parity .acquire? .{cta,cluster}+ .{shared,shared::cta}? .b64", "p:pred, [a], b:u32, t:u32?", kSm90, Effect::mbarrier},
     {"mbarrier", ".test_wait .relaxed .{cta,cluster} .{shared,shared::cta}? .b64", "p:pred, [a], s:b64", kSm90v86, Effect::mbarrier},
     {"mbarrier", ".test_wait .parity .relaxed .{cta,cluster} .{shared,shared::cta}? .b64", "p:pred, [a], b:u32", kSm90v86, Effect::mbarrier},
     {"mbarrier", ".try_wait .relaxed .{cta,cluster} .{shared,shared::cta}? .b64", "p:pred, [a], s:b64, t:u32?", kSm90v86, Effect::mbarrier},
@@ -76,7 +76,7 @@ constexpr Form kRows[] = {
     {"tensormap", ".replace .tile .global_stride .{global,shared::cta}? .b1024 .b64", "[a], #o=0..4, b:b64", since(8, 3, "90a,100f,110f,120f"), Effect::tensormap},
     {"tensormap", ".replace .tile .{elemtype,interleave_layout,swizzle_mode,fill_mode} .{global,shared::cta}? .b1024 .b32", "[a], #b", since(8, 3, "90a,100f,110f,120f"), Effect::tensormap},
     {"tensormap", ".replace .tile .swizzle_atomicity .{global,shared::cta}? .b1024 .b32", "[a], #b", since(8, 6, "100f,110f,120f"), Effect::tensormap},
-    {"tensormap", ".cp_fenceproxy .global .{shared,shared::cta} .tensormap::generic .release .<scope> .sync .aligned", "[a], [b], #c=128..128", since(8, 3, "sm_90+"), Effect::tensormap},
+    {"tensormap", ".cp_fenceproxy .global .shared::cta .tensormap::generic .release .<scope> .sync .aligned", "[a], [b], #c=128..128", since(8, 3, "sm_90+"), Effect::tensormap},
 };
 // clang-format on
 

@@ -22,14 +22,14 @@ constexpr Form kRows[] = {
     {"nanosleep", ".u32", "a", since(6, 3, "sm_70+"), Effect::nanosleep},
 
     // Block barriers. barrier without .aligned may be divergent; .cta names came with ISA 7.8.
-    {"bar", ".cta? .sync", "a:u32, b:u32?", kAny, Effect::barrier},
-    {"bar", ".cta? .arrive", "a:u32, b:u32", kAny, Effect::barrier},
-    {"bar", ".cta? .red .popc .u32", "d, a:u32, b:u32?, !c:pred", kAny, Effect::barrier},
-    {"bar", ".cta? .red .{and,or} .pred", "p:pred, a:u32, b:u32?, !c:pred", kAny, Effect::barrier},
-    {"barrier", ".cta? .sync .aligned?", "a:u32, b:u32?", kBarrier, Effect::barrier},
-    {"barrier", ".cta? .arrive .aligned?", "a:u32, b:u32", kBarrier, Effect::barrier},
-    {"barrier", ".cta? .red .popc .aligned? .u32", "d, a:u32, b:u32?, !c:pred", kBarrier, Effect::barrier},
-    {"barrier", ".cta? .red .{and,or} .aligned? .pred", "p:pred, a:u32, b:u32?, !c:pred", kBarrier, Effect::barrier},
+    {"bar", ".cta? .sync", "a:u32=0..15, b:u32=32..1024/32?", kAny, Effect::barrier},
+    {"bar", ".cta? .arrive", "a:u32=0..15, b:u32=32..1024/32", kAny, Effect::barrier},
+    {"bar", ".cta? .red .popc .u32", "d, a:u32=0..15, b:u32=32..1024/32?, !c:pred", kAny, Effect::barrier},
+    {"bar", ".cta? .red .{and,or} .pred", "p:pred, a:u32=0..15, b:u32=32..1024/32?, !c:pred", kAny, Effect::barrier},
+    {"barrier", ".cta? .sync .aligned?", "a:u32=0..15, b:u32=32..1024/32?", kBarrier, Effect::barrier},
+    {"barrier", ".cta? .arrive .aligned?", "a:u32=0..15, b:u32=32..1024/32", kBarrier, Effect::barrier},
+    {"barrier", ".cta? .red .popc .aligned? .u32", "d, a:u32=0..15, b:u32=32..1024/32?, !c:pred", kBarrier, Effect::barrier},
+    {"barrier", ".cta? .red .{and,or} .aligned? .pred", "p:pred, a:u32=0..15, b:u32=32..1024/32?, !c:pred", kBarrier, Effect::barrier},
     {"bar", ".warp .sync", "a:b32", since(6, 0, "sm_50+"), Effect::barrier_warp},
     {"barrier", ".cluster .arrive .{release,relaxed}? .aligned?", "", kSm90, Effect::barrier_cluster},
     {"barrier", ".cluster .wait .acquire? .aligned?", "", kSm90, Effect::barrier_cluster},
@@ -59,7 +59,7 @@ constexpr Form kRows[] = {
     {"redux", ".sync .{min,max} .abs? .NaN? .f32", "d, %a, m:b32", since(8, 6, "100f"), Effect::none},
     {"elect", ".sync", "d:b32_|p:pred, m:b32", kSm90v80, Effect::elect},
     {"griddepcontrol", ".{launch_dependents,wait}", "", kSm90, Effect::griddepcontrol},
-    {"setmaxnreg", ".{inc,dec} .sync .aligned .u32", "#a=24..256", since(8, 0, "90a,100f,110f,120f"), Effect::setmaxnreg},
+    {"setmaxnreg", ".{inc,dec} .sync .aligned .u32", "#a=24..256/8", since(8, 0, "90a,100f,110f,120f"), Effect::setmaxnreg},
 };
 // clang-format on
 

@@ -11,6 +11,7 @@ constexpr std::array<Requires, 2> kFp8MmaF16 = since(8, 7, "sm_89+");
 constexpr std::array<Requires, 2> kSparse = since(7, 1, "sm_80+");
 constexpr std::array<Requires, 2> kSparseOrdered = since(8, 5, "sm_80+");
 constexpr std::array<Requires, 2> kWgmma = since(8, 0, "90a");
+constexpr std::array<Requires, 2> kWgmmaMixed = since(8, 4, "90a");
 constexpr std::array<Requires, 2> kWgmmaSparse = since(8, 2, "90a");
 
 // clang-format off
@@ -59,9 +60,11 @@ constexpr Form kRows[] = {
 
     // mma.sp: d, a, b, c, metadata, selector.
     {"mma", ".sp .sync .aligned .m16n8k16 .row .col .f16 .f16 .f16 .f16", "d{2}:b32, a{2}:b32, b{2}:b32, c{2}:b32, e:b32, #f=0..3", kSparse, Effect::mma},
-    {"mma", ".sp .sync .aligned .m16n8k16 .row .col .f32 .{f16,bf16} .{f16,bf16} .f32", "d{4}:f32, a{2}:b32, b{2}:b32, c{4}:f32, e:b32, #f=0..3", kSparse, Effect::mma},
+    {"mma", ".sp .sync .aligned .m16n8k16 .row .col .f32 .f16 .f16 .f32", "d{4}:f32, a{2}:b32, b{2}:b32, c{4}:f32, e:b32, #f=0..3", kSparse, Effect::mma},
+    {"mma", ".sp .sync .aligned .m16n8k16 .row .col .f32 .bf16 .bf16 .f32", "d{4}:f32, a{2}:b32, b{2}:b32, c{4}:f32, e:b32, #f=0..3", kSparse, Effect::mma},
     {"mma", ".sp .sync .aligned .m16n8k32 .row .col .f16 .f16 .f16 .f16", "d{2}:b32, a{4}:b32, b{4}:b32, c{2}:b32, e:b32, #f=0..1", kSparse, Effect::mma},
-    {"mma", ".sp .sync .aligned .m16n8k32 .row .col .f32 .{f16,bf16} .{f16,bf16} .f32", "d{4}:f32, a{4}:b32, b{4}:b32, c{4}:f32, e:b32, #f=0..1", kSparse, Effect::mma},
+    {"mma", ".sp .sync .aligned .m16n8k32 .row .col .f32 .f16 .f16 .f32", "d{4}:f32, a{4}:b32, b{4}:b32, c{4}:f32, e:b32, #f=0..1", kSparse, Effect::mma},
+    {"mma", ".sp .sync .aligned .m16n8k32 .row .col .f32 .bf16 .bf16 .f32", "d{4}:f32, a{4}:b32, b{4}:b32, c{4}:f32, e:b32, #f=0..1", kSparse, Effect::mma},
     {"mma", ".sp .sync .aligned .m16n8k8 .row .col .f32 .tf32 .tf32 .f32", "d{4}:f32, a{2}:b32, b{2}:b32, c{4}:f32, e:b32, #f=0..3", kSparse, Effect::mma},
     {"mma", ".sp .sync .aligned .m16n8k16 .row .col .f32 .tf32 .tf32 .f32", "d{4}:f32, a{4}:b32, b{4}:b32, c{4}:f32, e:b32, #f=0..1", kSparse, Effect::mma},
     {"mma", ".sp .sync .aligned .m16n8k32 .row .col .satfinite? .s32 .{u8,s8} .{u8,s8} .s32", "d{4}:s32, a{2}:b32, b{2}:b32, c{4}:s32, e:b32, #f=0..1", kSparse, Effect::mma},
@@ -70,16 +73,18 @@ constexpr Form kRows[] = {
     {"mma", ".sp .sync .aligned .m16n8k128 .row .col .satfinite? .s32 .{u4,s4} .{u4,s4} .s32", "d{4}:s32, a{4}:b32, b{4}:b32, c{4}:s32, e:b32, #f=0..0", kSparse, Effect::mma},
     {"mma", ".sp .sync .aligned .m16n8k64 .row .col .f32 .{e4m3,e5m2} .{e4m3,e5m2} .f32", "d{4}:f32, a{4}:b32, b{4}:b32, c{4}:f32, e:b32, #f=0..0", kFp8Mma, Effect::mma},
     {"mma", ".sp::ordered_metadata .sync .aligned .m16n8k16 .row .col .f16 .f16 .f16 .f16", "d{2}:b32, a{2}:b32, b{2}:b32, c{2}:b32, e:b32, #f=0..3", kSparseOrdered, Effect::mma},
-    {"mma", ".sp::ordered_metadata .sync .aligned .m16n8k16 .row .col .f32 .{f16,bf16} .{f16,bf16} .f32", "d{4}:f32, a{2}:b32, b{2}:b32, c{4}:f32, e:b32, #f=0..3", kSparseOrdered, Effect::mma},
+    {"mma", ".sp::ordered_metadata .sync .aligned .m16n8k16 .row .col .f32 .f16 .f16 .f32", "d{4}:f32, a{2}:b32, b{2}:b32, c{4}:f32, e:b32, #f=0..3", kSparseOrdered, Effect::mma},
+    {"mma", ".sp::ordered_metadata .sync .aligned .m16n8k16 .row .col .f32 .bf16 .bf16 .f32", "d{4}:f32, a{2}:b32, b{2}:b32, c{4}:f32, e:b32, #f=0..3", kSparseOrdered, Effect::mma},
     {"mma", ".sp::ordered_metadata .sync .aligned .m16n8k32 .row .col .f16 .f16 .f16 .f16", "d{2}:b32, a{4}:b32, b{4}:b32, c{2}:b32, e:b32, #f=0..1", kSparseOrdered, Effect::mma},
-    {"mma", ".sp::ordered_metadata .sync .aligned .m16n8k32 .row .col .f32 .{f16,bf16} .{f16,bf16} .f32", "d{4}:f32, a{4}:b32, b{4}:b32, c{4}:f32, e:b32, #f=0..1", kSparseOrdered, Effect::mma},
+    {"mma", ".sp::ordered_metadata .sync .aligned .m16n8k32 .row .col .f32 .f16 .f16 .f32", "d{4}:f32, a{4}:b32, b{4}:b32, c{4}:f32, e:b32, #f=0..1", kSparseOrdered, Effect::mma},
+    {"mma", ".sp::ordered_metadata .sync .aligned .m16n8k32 .row .col .f32 .bf16 .bf16 .f32", "d{4}:f32, a{4}:b32, b{4}:b32, c{4}:f32, e:b32, #f=0..1", kSparseOrdered, Effect::mma},
     {"mma", ".sp::ordered_metadata .sync .aligned .m16n8k8 .row .col .f32 .tf32 .tf32 .f32", "d{4}:f32, a{2}:b32, b{2}:b32, c{4}:f32, e:b32, #f=0..3", kSparseOrdered, Effect::mma},
     {"mma", ".sp::ordered_metadata .sync .aligned .m16n8k16 .row .col .f32 .tf32 .tf32 .f32", "d{4}:f32, a{4}:b32, b{4}:b32, c{4}:f32, e:b32, #f=0..1", kSparseOrdered, Effect::mma},
     {"mma", ".sp::ordered_metadata .sync .aligned .m16n8k32 .row .col .satfinite? .s32 .{u8,s8} .{u8,s8} .s32", "d{4}:s32, a{2}:b32, b{2}:b32, c{4}:s32, e:b32, #f=0..1", kSparseOrdered, Effect::mma},
     {"mma", ".sp::ordered_metadata .sync .aligned .m16n8k64 .row .col .satfinite? .s32 .{u8,s8} .{u8,s8} .s32", "d{4}:s32, a{4}:b32, b{4}:b32, c{4}:s32, e:b32, #f=0..0", kSparseOrdered, Effect::mma},
     {"mma", ".sp::ordered_metadata .sync .aligned .m16n8k64 .row .col .satfinite? .s32 .{u4,s4} .{u4,s4} .s32", "d{4}:s32, a{2}:b32, b{2}:b32, c{4}:s32, e:b32, #f=0..1", kSparseOrdered, Effect::mma},
     {"mma", ".sp::ordered_metadata .sync .aligned .m16n8k128 .row .col .satfinite? .s32 .{u4,s4} .{u4,s4} .s32", "d{4}:s32, a{4}:b32, b{4}:b32, c{4}:s32, e:b32, #f=0..0", kSparseOrdered, Effect::mma},
-    {"mma", ".sp::ordered_metadata .sync .aligned .m16n8k64 .row .col .f32 .{e4m3,e5m2} .{e4m3,e5m2} .f32", "d{4}:f32, a{4}:b32, b{4}:b32, c{4}:f32, e:b32, #f=0..0", kSparseOrdered, Effect::mma},
+    {"mma", ".sp::ordered_metadata .sync .aligned .m16n8k64 .row .col .f32 .{e4m3,e5m2} .{e4m3,e5m2} .f32", "d{4}:f32, a{4}:b32, b{4}:b32, c{4}:f32, e:b32, #f=0..0", since(8, 5, "sm_89+"), Effect::mma},
 
     // wmma.
     {"wmma", ".load .{a,b} .sync .aligned .{row,col} .{m16n16k16,m8n32k16,m32n8k16} .{global,shared,shared::cta}? .f16", "d{8}:b32, [p], s:u32?", since(6, 0, "sm_70+"), Effect::wmma},
@@ -122,29 +127,42 @@ constexpr Form kRows[] = {
     {"wmma", ".mma .sync .aligned .{row,col} .{row,col} .m32n8k16 .f32 .bf16 .bf16 .f32", "d{8}:f32, a{8}:b32, b{2}:b32, c{8}:f32", kSm80, Effect::wmma},
     {"wmma", ".mma .sync .aligned .{row,col} .{row,col} .m16n16k8 .f32 .tf32 .tf32 .f32", "d{8}:f32, a{4}:b32, b{4}:b32, c{8}:f32", kSm80, Effect::wmma},
     {"wmma", ".mma .sync .aligned .{row,col} .{row,col} .m8n8k4 .<rnd>? .f64 .f64 .f64 .f64", "d{2}:f64, a{1}:f64, b{1}:f64, c{2}:f64", kSm80, Effect::wmma},
-    {"wmma", ".mma .sync .aligned .{row,col} .{row,col} .m16n16k16 .s32 .{u8,s8} .{u8,s8} .s32 .satfinite?", "d{8}:s32, a{2}:b32, b{2}:b32, c{8}:s32", since(6, 3, "sm_72+"), Effect::wmma},
-    {"wmma", ".mma .sync .aligned .{row,col} .{row,col} .m8n32k16 .s32 .{u8,s8} .{u8,s8} .s32 .satfinite?", "d{8}:s32, a{1}:b32, b{4}:b32, c{8}:s32", since(6, 3, "sm_72+"), Effect::wmma},
-    {"wmma", ".mma .sync .aligned .{row,col} .{row,col} .m32n8k16 .s32 .{u8,s8} .{u8,s8} .s32 .satfinite?", "d{8}:s32, a{4}:b32, b{1}:b32, c{8}:s32", since(6, 3, "sm_72+"), Effect::wmma},
-    {"wmma", ".mma .sync .aligned .row .col .m8n8k32 .s32 .{u4,s4} .{u4,s4} .s32 .satfinite?", "d{2}:s32, a{1}:b32, b{1}:b32, c{2}:s32", since(6, 3, "sm_75+"), Effect::wmma},
-    {"wmma", ".mma .{xor,and} .popc .sync .aligned .row .col .m8n8k128 .s32 .b1 .b1 .s32", "d{2}:s32, a{1}:b32, b{1}:b32, c{2}:s32", since(6, 3, "sm_75+"), Effect::wmma},
+    {"wmma", ".mma .sync .aligned .{row,col} .{row,col} .m16n16k16 .s32 .u8 .u8 .s32 .satfinite?", "d{8}:s32, a{2}:b32, b{2}:b32, c{8}:s32", since(6, 3, "sm_72+"), Effect::wmma},
+    {"wmma", ".mma .sync .aligned .{row,col} .{row,col} .m16n16k16 .s32 .s8 .s8 .s32 .satfinite?", "d{8}:s32, a{2}:b32, b{2}:b32, c{8}:s32", since(6, 3, "sm_72+"), Effect::wmma},
+    {"wmma", ".mma .sync .aligned .{row,col} .{row,col} .m8n32k16 .s32 .u8 .u8 .s32 .satfinite?", "d{8}:s32, a{1}:b32, b{4}:b32, c{8}:s32", since(6, 3, "sm_72+"), Effect::wmma},
+    {"wmma", ".mma .sync .aligned .{row,col} .{row,col} .m8n32k16 .s32 .s8 .s8 .s32 .satfinite?", "d{8}:s32, a{1}:b32, b{4}:b32, c{8}:s32", since(6, 3, "sm_72+"), Effect::wmma},
+    {"wmma", ".mma .sync .aligned .{row,col} .{row,col} .m32n8k16 .s32 .u8 .u8 .s32 .satfinite?", "d{8}:s32, a{4}:b32, b{1}:b32, c{8}:s32", since(6, 3, "sm_72+"), Effect::wmma},
+    {"wmma", ".mma .sync .aligned .{row,col} .{row,col} .m32n8k16 .s32 .s8 .s8 .s32 .satfinite?", "d{8}:s32, a{4}:b32, b{1}:b32, c{8}:s32", since(6, 3, "sm_72+"), Effect::wmma},
+    {"wmma", ".mma .sync .aligned .row .col .m8n8k32 .s32 .u4 .u4 .s32 .satfinite?", "d{2}:s32, a{1}:b32, b{1}:b32, c{2}:s32", since(6, 3, "sm_75+"), Effect::wmma},
+    {"wmma", ".mma .sync .aligned .row .col .m8n8k32 .s32 .s4 .s4 .s32 .satfinite?", "d{2}:s32, a{1}:b32, b{1}:b32, c{2}:s32", since(6, 3, "sm_75+"), Effect::wmma},
+    {"wmma", ".mma .xor .popc .sync .aligned .row .col .m8n8k128 .s32 .b1 .b1 .s32", "d{2}:s32, a{1}:b32, b{1}:b32, c{2}:s32", since(6, 3, "sm_75+"), Effect::wmma},
+    {"wmma", ".mma .and .popc .sync .aligned .row .col .m8n8k128 .s32 .b1 .b1 .s32", "d{2}:s32, a{1}:b32, b{1}:b32, c{2}:s32", kSparse, Effect::wmma},
 
     // wgmma: a from a descriptor (b64) or from four registers.
     {"wgmma", ".fence .sync .aligned", "", kWgmma, Effect::wgmma_sync},
     {"wgmma", ".commit_group .sync .aligned", "", kWgmma, Effect::wgmma_sync},
     {"wgmma", ".wait_group .sync .aligned", "#a=0..7", kWgmma, Effect::wgmma_sync},
-    {"wgmma", ".mma_async .sync .aligned .<wgmma16> .f16 .f16 .f16", "d{n/4}:b32, desc{4}:b32, %b:b64, s:pred, #i=-1|1, #j=-1|1, #k=0..1, #l=0..1?", kWgmma, Effect::wgmma},
-    {"wgmma", ".mma_async .sync .aligned .<wgmma16> .f32 .{f16,bf16} .{f16,bf16}", "d{n/2}:f32, desc{4}:b32, %b:b64, s:pred, #i=-1|1, #j=-1|1, #k=0..1, #l=0..1?", kWgmma, Effect::wgmma},
+    {"wgmma", ".mma_async .sync .aligned .<wgmma16> .f16 .f16 .f16", "d{n/4}:b32, desc{4}:b32, %b:b64, s:pred, #i=-1|1, #j=-1|1, #k=0..1, #l=0..1?desc", kWgmma, Effect::wgmma},
+    {"wgmma", ".mma_async .sync .aligned .<wgmma16> .f32 .f16 .f16", "d{n/2}:f32, desc{4}:b32, %b:b64, s:pred, #i=-1|1, #j=-1|1, #k=0..1, #l=0..1?desc", kWgmma, Effect::wgmma},
+    {"wgmma", ".mma_async .sync .aligned .<wgmma16> .f32 .bf16 .bf16", "d{n/2}:f32, desc{4}:b32, %b:b64, s:pred, #i=-1|1, #j=-1|1, #k=0..1, #l=0..1?desc", kWgmma, Effect::wgmma},
     {"wgmma", ".mma_async .sync .aligned .<wgmma8> .f32 .tf32 .tf32", "d{n/2}:f32, desc{4}:b32, %b:b64, s:pred, #i=-1|1, #j=-1|1", kWgmma, Effect::wgmma},
     {"wgmma", ".mma_async .sync .aligned .<wgmma32> .f16 .{e4m3,e5m2} .{e4m3,e5m2}", "d{n/4}:b32, desc{4}:b32, %b:b64, s:pred, #i=-1|1, #j=-1|1", kWgmma, Effect::wgmma},
     {"wgmma", ".mma_async .sync .aligned .<wgmma32> .f32 .{e4m3,e5m2} .{e4m3,e5m2}", "d{n/2}:f32, desc{4}:b32, %b:b64, s:pred, #i=-1|1, #j=-1|1", kWgmma, Effect::wgmma},
-    {"wgmma", ".mma_async .sync .aligned .<wgmma32> .satfinite? .s32 .{u8,s8} .{u8,s8}", "d{n/2}:s32, desc{4}:b32, %b:b64, s:pred", kWgmma, Effect::wgmma},
+    {"wgmma", ".mma_async .sync .aligned .<wgmma32i> .satfinite? .s32 .u8 .u8", "d{n/2}:s32, desc{4}:b32, %b:b64, s:pred", kWgmma, Effect::wgmma},
+    {"wgmma", ".mma_async .sync .aligned .<wgmma32i> .satfinite? .s32 .s8 .s8", "d{n/2}:s32, desc{4}:b32, %b:b64, s:pred", kWgmma, Effect::wgmma},
+    {"wgmma", ".mma_async .sync .aligned .<wgmma32i> .satfinite? .s32 .u8 .s8", "d{n/2}:s32, desc{4}:b32, %b:b64, s:pred", kWgmmaMixed, Effect::wgmma},
+    {"wgmma", ".mma_async .sync .aligned .<wgmma32i> .satfinite? .s32 .s8 .u8", "d{n/2}:s32, desc{4}:b32, %b:b64, s:pred", kWgmmaMixed, Effect::wgmma},
     {"wgmma", ".mma_async .sync .aligned .<wgmma256> .s32 .b1 .b1 .and .popc", "d{n/2}:s32, desc{4}:b32, %b:b64, s:pred", kWgmma, Effect::wgmma},
-    {"wgmma", ".mma_async .sp .sync .aligned .<wgmma32> .f16 .f16 .f16", "d{n/4}:b32, desc{4}:b32, %b:b64, e:b32, #f=0..3, s:pred, #i=-1|1, #j=-1|1, #k=0..1, #l=0..1?", kWgmmaSparse, Effect::wgmma},
-    {"wgmma", ".mma_async .sp .sync .aligned .<wgmma32> .f32 .{f16,bf16} .{f16,bf16}", "d{n/2}:f32, desc{4}:b32, %b:b64, e:b32, #f=0..3, s:pred, #i=-1|1, #j=-1|1, #k=0..1, #l=0..1?", kWgmmaSparse, Effect::wgmma},
+    {"wgmma", ".mma_async .sp .sync .aligned .<wgmma32> .f16 .f16 .f16", "d{n/4}:b32, desc{4}:b32, %b:b64, e:b32, #f=0..3, s:pred, #i=-1|1, #j=-1|1, #k=0..1, #l=0..1?desc", kWgmmaSparse, Effect::wgmma},
+    {"wgmma", ".mma_async .sp .sync .aligned .<wgmma32> .f32 .f16 .f16", "d{n/2}:f32, desc{4}:b32, %b:b64, e:b32, #f=0..3, s:pred, #i=-1|1, #j=-1|1, #k=0..1, #l=0..1?desc", kWgmmaSparse, Effect::wgmma},
+    {"wgmma", ".mma_async .sp .sync .aligned .<wgmma32> .f32 .bf16 .bf16", "d{n/2}:f32, desc{4}:b32, %b:b64, e:b32, #f=0..3, s:pred, #i=-1|1, #j=-1|1, #k=0..1, #l=0..1?desc", kWgmmaSparse, Effect::wgmma},
     {"wgmma", ".mma_async .sp .sync .aligned .<wgmma16> .f32 .tf32 .tf32", "d{n/2}:f32, desc{4}:b32, %b:b64, e:b32, #f=0..3, s:pred, #i=-1|1, #j=-1|1", kWgmmaSparse, Effect::wgmma},
     {"wgmma", ".mma_async .sp .sync .aligned .<wgmma64> .f16 .{e4m3,e5m2} .{e4m3,e5m2}", "d{n/4}:b32, desc{4}:b32, %b:b64, e:b32, #f=0..3, s:pred, #i=-1|1, #j=-1|1", kWgmmaSparse, Effect::wgmma},
     {"wgmma", ".mma_async .sp .sync .aligned .<wgmma64> .f32 .{e4m3,e5m2} .{e4m3,e5m2}", "d{n/2}:f32, desc{4}:b32, %b:b64, e:b32, #f=0..3, s:pred, #i=-1|1, #j=-1|1", kWgmmaSparse, Effect::wgmma},
-    {"wgmma", ".mma_async .sp .sync .aligned .<wgmma64> .satfinite? .s32 .{u8,s8} .{u8,s8}", "d{n/2}:s32, desc{4}:b32, %b:b64, e:b32, #f=0..3, s:pred", kWgmmaSparse, Effect::wgmma},
+    {"wgmma", ".mma_async .sp .sync .aligned .<wgmma64i> .satfinite? .s32 .u8 .u8", "d{n/2}:s32, desc{4}:b32, %b:b64, e:b32, #f=0..3, s:pred", kWgmmaSparse, Effect::wgmma},
+    {"wgmma", ".mma_async .sp .sync .aligned .<wgmma64i> .satfinite? .s32 .s8 .s8", "d{n/2}:s32, desc{4}:b32, %b:b64, e:b32, #f=0..3, s:pred", kWgmmaSparse, Effect::wgmma},
+    {"wgmma", ".mma_async .sp .sync .aligned .<wgmma64i> .satfinite? .s32 .u8 .s8", "d{n/2}:s32, desc{4}:b32, %b:b64, e:b32, #f=0..3, s:pred", kWgmmaMixed, Effect::wgmma},
+    {"wgmma", ".mma_async .sp .sync .aligned .<wgmma64i> .satfinite? .s32 .s8 .u8", "d{n/2}:s32, desc{4}:b32, %b:b64, e:b32, #f=0..3, s:pred", kWgmmaMixed, Effect::wgmma},
 };
 // clang-format on
 

@@ -64,6 +64,7 @@ void read_type(std::string_view& text, OperandSpec& spec) {
     spec.type_from = From::literal;
     spec.type = type_from_name(word).value_or(Type::none);
     TW_ASSERT(spec.type != Type::none, "an operand pattern names a type");
+    if (take(text, "/pred")) spec.other_type = Type::pred;
   }
 }
 
@@ -71,6 +72,7 @@ void read_range(std::string_view& text, OperandSpec& spec) {
   spec.low = take_number(text);
   if (take(text, "..")) {
     spec.high = take_number(text);
+    if (take(text, "/")) spec.step = take_number(text);
     return;
   }
   spec.choices.push_back(spec.low);
@@ -114,6 +116,8 @@ OperandSpec read_operand(std::string_view text) {
   if (take(text, "_")) spec.may_sink = true;
   if (take(text, "?")) {
     spec.optional = text.empty();
+    spec.with_descriptor = take(text, "desc");
+    spec.optional = spec.optional || spec.with_descriptor;
     if (!text.empty()) spec.only_with = mod(text);
     TW_ASSERT(spec.optional || spec.only_with.id != 0, "an operand goes with a word of its row");
     text = {};

@@ -33,14 +33,17 @@ struct OperandSpec {
   TypeFrom type_from = TypeFrom::slot;
   int type_slot = 0;
   Type type = Type::none;
+  Type other_type = Type::none;  ///< `u32/pred`: a register of this type will do too
   Count count = Count::scalar;
   int factor = 1;  ///< fixed: the count; x, n: multiplies or divides
   int offset = 0;  ///< dim: added
   bool optional = false, register_only = false, relaxed = false;
   bool may_sink = false, may_negate = false, may_symbol = false;
-  bool second = false;  ///< the right side of d|p
-  Mod only_with;        ///< if not 0: present if and only if the opcode has this word
+  bool with_descriptor = false;  ///< `?desc`: present if `desc` is a descriptor, not registers
+  bool second = false;           ///< the right side of d|p
+  Mod only_with;                 ///< if not 0: present if and only if the opcode has this word
   std::int64_t low = INT64_MIN, high = INT64_MAX;
+  std::int64_t step = 1;  ///< `low..high/step`
   std::vector<std::int64_t> choices;
 
   bool is_destination() const { return role == 'd' || role == 'p' || role == 'q'; }

@@ -23,6 +23,29 @@ bool applies(const detail::WordRequires& w, const Opcode& opcode) {
   return (w.opcode.empty() || w.opcode == opcode.row().opcode) && opcode.has(w.word);
 }
 
+bool applies(const detail::OperandRequires& o, const Function& function, const Instr& instr) {
+  if (o.opcode != instr.op.row().opcode || o.index >= instr.operands.size() ||
+      !instr.op.has(o.word) || (!o.without.empty() && instr.op.has(o.without)))
+    return false;
+  const Operand& operand = instr.operands[o.index];
+  return o.type == Type::none ||
+         (operand.kind == Operand::Kind::reg && function.registers[operand.id].type == o.type);
+}
+
+/// What a function's directives, variables and registers need.
+Version required_version(const Function& function) {
+  const Tuning& t = function.tuning;
+  Version need{1, 0};
+  if (t.explicitcluster || t.maxclusterrank != 0 || t.reqnctapercluster[0] != 0) need = {7, 8};
+  for (const Register& r : function.registers)
+    if (r.type == Type::b128) need = std::max(need, Version{8, 3});
+  for (const Stmt& stmt : function.body)
+    if (const auto* directive = std::get_if<Directive>(&stmt))
+      if (directive->text.find("used_bytes_mask") != std::string::npos)
+        need = std::max(need, Version{8, 3});
+  return need;
+}
+
 std::string describe(const Requires& r) {
   const bool or_newer = r.targets.ends_with('+');
   const std::string targets(r.targets.substr(0, r.targets.size() - (or_newer ? 1U : 0U)));
@@ -31,12 +54,13 @@ std::string describe(const Requires& r) {
 }
 
 /// Throws unless target and version satisfy one of the alternatives.
-void check(const Module& module, const std::string& what, std::span<const Requires> alternatives,
+template <typename What>
+void check(const Module& module, const What& describe_what, std::span<const Requires> alternatives,
            SiteId site) {
   const Version need = lowest(module.target, alternatives);
   const bool has_version = module.version == Version{} || module.version >= need;
   if (need != Version{} && has_version) return;
-  std::string message = what + " needs ";
+  std::string message = describe_what() + " needs ";
   if (need != Version{}) {
     message += "PTX " + to_string(need) + " on " + to_string(module.target) +
                "; the module's version is " + to_string(module.version);
@@ -50,47 +74,51 @@ void check(const Module& module, const std::string& what, std::span<const Requir
   throw Error(ErrorKind::unsupported, std::move(message), where);
 }
 
-}  // namespace
-
-std::vector<Requires> requirements(const Opcode& opcode) {
-  std::vector<Requires> out;
+/// Calls `visit(what, alternatives)` for all that an instruction needs.
+template <typename Visit>
+void for_each_requirement(const Function& function, const Instr& instr, const Visit& visit) {
+  const Form& row = instr.op.row();
+  visit([&] { return to_string(instr.op); }, std::span<const Requires>(row.requires_));
   for (const detail::WordRequires& w : detail::word_requirements())
-    if (applies(w, opcode)) out.push_back(w.requires_);
-  return out;
+    if (applies(w, instr.op))
+      visit([&] { return "'." + std::string(w.word) + "' of " + to_string(instr.op); },
+            std::span(&w.requires_, 1));
+  for (const detail::OperandRequires& o : detail::operand_requirements())
+    if (applies(o, function, instr))
+      visit([&] { return "operand " + std::to_string(o.index + 1) + " of " + to_string(instr.op); },
+            std::span(&o.requires_, 1));
+  for (const Operand& o : instr.operands)
+    if (o.kind == Operand::Kind::special)
+      visit([&] { return std::string(special_registers()[o.id].name); },
+            std::span(&special_registers()[o.id].requires_, 1));
 }
+
+}  // namespace
 
 Version required_version(const Module& module) {
   Version need = required_version(module.target);
-  for (const Function& f : module.functions)
+  for (const Function& f : module.functions) {
+    need = std::max(need, required_version(f));
     for (const Stmt& stmt : f.body)
-      if (const auto* instr = std::get_if<Instr>(&stmt)) {
-        need = std::max(need, lowest(module.target, instr->op.row().requires_));
-        for (const Requires& r : requirements(instr->op))
-          need = std::max(need, r.version);
-        for (const Operand& o : instr->operands)
-          if (o.kind == Operand::Kind::special)
-            need = std::max(need, special_registers()[o.id].requires_.version);
-      }
+      if (const auto* instr = std::get_if<Instr>(&stmt))
+        for_each_requirement(f, *instr, [&](const auto&, std::span<const Requires> alternatives) {
+          need = std::max(need, lowest(module.target, alternatives));
+        });
+  }
   return need;
 }
 
 void check_capabilities(const Module& module) {
-  check(module, "target " + to_string(module.target),
-        std::array{Requires{required_version(module.target), "sm_1+"}}, 0);
+  const std::array known = {Requires{required_version(module.target), "sm_1+"}};
+  check(
+      module, [&] { return "target " + to_string(module.target); }, known, 0);
   for (const Function& f : module.functions)
-    for (const Stmt& stmt : f.body) {
-      const auto* instr = std::get_if<Instr>(&stmt);
-      if (instr == nullptr) continue;
-      check(module, to_string(instr->op), instr->op.row().requires_, instr->site);
-      for (const detail::WordRequires& w : detail::word_requirements())
-        if (applies(w, instr->op))
-          check(module, "'." + std::string(w.word) + "' of " + to_string(instr->op),
-                std::span(&w.requires_, 1), instr->site);
-      for (const Operand& o : instr->operands)
-        if (o.kind == Operand::Kind::special)
-          check(module, std::string(special_registers()[o.id].name),
-                std::span(&special_registers()[o.id].requires_, 1), instr->site);
-    }
+    for (const Stmt& stmt : f.body)
+      if (const auto* instr = std::get_if<Instr>(&stmt))
+        for_each_requirement(f, *instr,
+                             [&](const auto& what, std::span<const Requires> alternatives) {
+                               check(module, what, alternatives, instr->site);
+                             });
 }
 
 }  // namespace tilewright::ptx

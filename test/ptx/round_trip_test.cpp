@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the parser reads the printer writes: the same text again, and the same machine code.
+#include "ptx/ptxas.h"
 #include "tilewright/error.h"
 #include "tilewright/module.h"
 
@@ -36,6 +37,21 @@ TEST(RoundTrip, PrintingWhatWasParsedIsStable) {
     const std::string once = print(first);
     Module second = parse(once, "printed");
     EXPECT_EQ(once, print(second));
+  }
+}
+
+TEST(RoundTrip, PrintedModulesAssembleToTheSameMachineCode) {
+  if (!test::has_ptxas()) GTEST_SKIP() << "no ptxas";
+  for (const fs::path& path : corpus()) {
+    SCOPED_TRACE(path.string());
+    const std::string original = read(path);
+    Module module = parse(original);
+    const std::string target = to_string(module.target);
+    const test::Assembled expected = test::assemble(original, target);
+    const test::Assembled actual = test::assemble(print(module), target);
+    ASSERT_TRUE(expected.ok) << expected.output;
+    ASSERT_TRUE(actual.ok) << actual.output;
+    EXPECT_TRUE(expected.cubin == actual.cubin) << "the machine code differs";
   }
 }
 

@@ -4,6 +4,8 @@
 
 #include "tilewright/module.h"
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,14 +15,17 @@ namespace tilewright::ptx::test {
 class SampleModule {
  public:
   SampleModule(Target target, Version version);
-  /// Appends the instruction with operands made up from its row.
-  void add(const Opcode& op);
+  /// The instruction with operands made up from its row.
+  enum class Optional { left_out, given };
+  Instr make(const Opcode& op, Optional optional);
+  Function& function() { return module.functions.front(); }
 
   Module module;
 
  private:
-  Operand make(const Opcode& op, std::size_t spec);
+  Operand make_operand(const Opcode& op, std::size_t spec);
   RegId next_register(Type type);
+  Operand registers_of(Type type, int count);
   Operand address(const Opcode& op);
 
   std::vector<std::vector<RegId>> by_type_;
@@ -28,14 +33,19 @@ class SampleModule {
   LabelId end_ = 0;
 };
 
-/// The row's first words; then, one slot at a time, each other word of that slot.
-std::vector<Opcode> variants(std::uint16_t form);
+/// The row's first words; then each other word of one slot, or of every two slots.
+std::vector<Opcode> variants(std::uint16_t form, int slots_varied = 1);
 
-/// The first target that has the opcode, oldest first, and the lowest version there.
+/// The first target that has the instruction, oldest first, and the lowest version there.
 struct Home {
   Target target;
   Version version;
+  friend auto operator<=>(const Home&, const Home&) = default;
 };
-Home home(const Opcode& op);
+std::optional<Home> home(const Function& function, const Instr& instr);
+
+/// Every sample, by its home. Calls and indexed branches are left out: they need more than a line.
+std::map<Home, std::vector<std::pair<Opcode, SampleModule::Optional>>> samples(
+    int slots_varied = 1);
 
 }  // namespace tilewright::ptx::test
