@@ -22,28 +22,31 @@ enum class IntOp : std::uint8_t { symbol, add, sub, mul, div, rem, ceil_div, min
 std::string_view name(IntOp op);
 
 namespace detail {
-/// Shares an immutable node of an expression; counted in the node, null for static integers.
-class IntNodeRef {
+void retain(const IntNode* node);
+void release(const IntNode* node);
+
+/// Shares an immutable T, which counts its owners in `references`. T's own file defines retain and
+/// release.
+template <class T>
+class Shared {
  public:
-  IntNodeRef() = default;
-  explicit IntNodeRef(const IntNode* fresh) : node_(fresh) {}  ///< takes over the first reference
-  IntNodeRef(const IntNodeRef& other) : node_(other.node_) {
-    if (node_ != nullptr) retain(node_);
+  Shared() = default;
+  explicit Shared(const T* fresh) : object_(fresh) {}  ///< takes over the first reference
+  Shared(const Shared& other) : object_(other.object_) {
+    if (object_ != nullptr) retain(object_);
   }
-  IntNodeRef(IntNodeRef&& other) noexcept : node_(std::exchange(other.node_, nullptr)) {}
-  IntNodeRef& operator=(IntNodeRef other) noexcept {
-    std::swap(node_, other.node_);
+  Shared(Shared&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Shared& operator=(Shared other) noexcept {
+    std::swap(object_, other.object_);
     return *this;
   }
-  ~IntNodeRef() {
-    if (node_ != nullptr) release(node_);
+  ~Shared() {
+    if (object_ != nullptr) release(object_);
   }
-  const IntNode* get() const { return node_; }
+  const T* get() const { return object_; }
 
  private:
-  static void retain(const IntNode* node);
-  static void release(const IntNode* node);
-  const IntNode* node_ = nullptr;
+  const T* object_ = nullptr;
 };
 }  // namespace detail
 
@@ -104,7 +107,7 @@ class Int {
   static Int apply(IntOp op, const Int& a, const Int& b);
 
  private:
-  explicit Int(detail::IntNodeRef node) : node_(std::move(node)) {}
+  explicit Int(detail::Shared<IntNode> node) : node_(std::move(node)) {}
   template <std::integral T>
   static constexpr std::int64_t checked(T value) {
     if constexpr (std::unsigned_integral<T> && sizeof(T) == sizeof(std::int64_t)) {
@@ -118,7 +121,7 @@ class Int {
   static Int dynamic(IntOp op, const Int& a, const Int& b);
 
   std::int64_t value_ = 0;
-  detail::IntNodeRef node_;
+  detail::Shared<IntNode> node_;
 };
 
 /// One node of a dynamic integer's expression. `symbol` binds for IntOp::symbol, else lhs and rhs.

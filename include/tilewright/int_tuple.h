@@ -30,6 +30,13 @@ struct BasisPath {
   friend bool operator==(const BasisPath&, const BasisPath&) = default;
 };
 
+class IntTuple;
+namespace detail {
+struct TupleNode;
+void retain(const TupleNode* node);
+void release(const TupleNode* node);
+}  // namespace detail
+
 /// A nested tuple whose leaves are integers, scaled basis elements ("4@1") or `_`. Braces make
 /// tuples: `Shape{4, {2, 8}}` is (4,(2,8)) and `Shape{4}` the 1-tuple (4); `Shape(4)` is the
 /// leaf 4.
@@ -43,7 +50,7 @@ class IntTuple {
   template <std::integral T>
   IntTuple(T value) : value_(value) {}
   IntTuple(Underscore) : kind_(Kind::underscore) {}
-  IntTuple(std::initializer_list<IntTuple> elems) : kind_(Kind::tuple), elems_(elems) {}
+  IntTuple(std::initializer_list<IntTuple> elems);
   // NOLINTEND(google-explicit-constructor)
   IntTuple(Int scale, BasisPath path) : basis_(path), value_(std::move(scale)) {}
   /// The tuple of these elements, however many.
@@ -64,18 +71,13 @@ class IntTuple {
   const BasisPath& basis() const { return basis_; }
 
   /// Number of elements; 1 for a leaf.
-  int rank() const { return is_tuple() ? static_cast<int>(elems_.size()) : 1; }
+  int rank() const { return is_tuple() ? static_cast<int>(elems().size()) : 1; }
   /// The i-th element; a leaf is its own 0-th. Throws Error(user) out of range.
   const IntTuple& operator[](int i) const;
-  std::span<const IntTuple> elems() const& {
-    return is_tuple() ? std::span<const IntTuple>(elems_) : std::span<const IntTuple>(this, 1);
-  }
+  std::span<const IntTuple> elems() const&;
   void elems() const&& = delete;  ///< the elements die with their tuple
 
-  friend bool operator==(const IntTuple& a, const IntTuple& b) {
-    return a.kind_ == b.kind_ && a.basis_ == b.basis_ &&
-           (a.kind_ != Kind::integer || a.value_ == b.value_) && a.elems_ == b.elems_;
-  }
+  friend bool operator==(const IntTuple& a, const IntTuple& b);
 
  private:
   [[noreturn]] void throw_no_value(SourceLoc at) const;
@@ -83,8 +85,21 @@ class IntTuple {
   Kind kind_ = Kind::integer;
   BasisPath basis_{};
   Int value_;
-  std::vector<IntTuple> elems_;
+  detail::Shared<detail::TupleNode> node_;  // copies share their elements
 };
+
+namespace detail {
+struct TupleNode {
+  std::vector<IntTuple> elems;
+  mutable std::uint32_t references = 1;  ///< counted atomically
+};
+}  // namespace detail
+
+inline std::span<const IntTuple> IntTuple::elems() const& {
+  if (!is_tuple()) return {this, 1};
+  return node_.get() == nullptr ? std::span<const IntTuple>() : node_.get()->elems;
+}
+
 using Shape = IntTuple;
 using Stride = IntTuple;
 using Coord = IntTuple;

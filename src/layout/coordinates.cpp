@@ -123,16 +123,25 @@ IntTuple idx2crd(const IntTuple& index, const Shape& shape, const Stride& stride
 }
 
 IntTuple idx2crd(const IntTuple& index, const Shape& shape) {
-  if (!index.is_tuple()) {
-    return shape.is_tuple() ? idx2crd(index, shape, compact_col_major(shape)) : index;
-  }
-  if (!shape.is_tuple() || index.rank() != shape.rank()) {
+  if (!shape.is_tuple() && !index.is_tuple()) return index;
+  if (!shape.is_tuple() || (index.is_tuple() && index.rank() != shape.rank())) {
     fail("idx2crd: the index " + to_string(index) + " does not fit the shape " + to_string(shape));
   }
   Elems result;
-  for (int i = 0; i < shape.rank(); ++i) {
-    result.push_back(idx2crd(index[i], shape[i]));
+  if (index.is_tuple()) {
+    for (int i = 0; i < shape.rank(); ++i) {
+      result.push_back(idx2crd(index[i], shape[i]));
+    }
+    return IntTuple::tuple(std::move(result));
   }
+  Int rest = index.value();
+  for (int i = 0; i + 1 < shape.rank(); ++i) {
+    const Int extent = product(shape[i]);
+    result.push_back(idx2crd(IntTuple(rest % extent), shape[i]));
+    rest = rest / extent;
+  }
+  // The last mode takes what is left, in the shape or beyond it.
+  if (shape.rank() > 0) result.push_back(idx2crd(IntTuple(rest), shape[shape.rank() - 1]));
   return IntTuple::tuple(std::move(result));
 }
 

@@ -272,17 +272,20 @@ std::string_view name(IntOp op) {
 }
 
 Int Int::symbol(std::uint64_t id, IntFacts facts, SourceLoc at) {
-  if (facts.divisor < 1 || facts.min > facts.max) {
+  IntFacts known = facts;
+  if (facts.divisor >= 1) known = tightened(facts.divisor, {facts.min, facts.max});
+  if (facts.divisor < 1 || known.min > known.max) {
     throw Error(ErrorKind::user,
                 "dynamic integer: divisor " + std::to_string(facts.divisor) + " and bounds " +
                     std::to_string(facts.min) + ".." + std::to_string(facts.max) +
                     " contradict; give a divisor of at least 1 and min <= max",
                 at);
   }
+  if (known.min == known.max) return known.min;
   auto node = std::make_unique<IntNode>();
   node->symbol = id;
-  node->facts = tightened(facts.divisor, {facts.min, facts.max});
-  return Int(detail::IntNodeRef(node.release()));
+  node->facts = known;
+  return Int(detail::Shared<IntNode>(node.release()));
 }
 
 Int Int::dynamic(IntOp op, const Int& a, const Int& b) {
@@ -294,7 +297,7 @@ Int Int::dynamic(IntOp op, const Int& a, const Int& b) {
   node->lhs = a;
   node->rhs = b;
   node->facts = facts;
-  return Int(detail::IntNodeRef(node.release()));
+  return Int(detail::Shared<IntNode>(node.release()));
 }
 
 Int Int::apply(IntOp op, const Int& a, const Int& b) {
@@ -312,11 +315,9 @@ Int Int::apply(IntOp op, const Int& a, const Int& b) {
 
 namespace detail {
 
-void IntNodeRef::retain(const IntNode* node) {
-  __atomic_fetch_add(&node->references, 1, __ATOMIC_RELAXED);
-}
+void retain(const IntNode* node) { __atomic_fetch_add(&node->references, 1, __ATOMIC_RELAXED); }
 
-void IntNodeRef::release(const IntNode* node) {
+void release(const IntNode* node) {
   if (__atomic_sub_fetch(&node->references, 1, __ATOMIC_ACQ_REL) == 0) delete node;
 }
 

@@ -8,15 +8,29 @@
 
 namespace tilewright {
 
+namespace detail {
+
+void retain(const TupleNode* node) { __atomic_fetch_add(&node->references, 1, __ATOMIC_RELAXED); }
+
+void release(const TupleNode* node) {
+  if (__atomic_sub_fetch(&node->references, 1, __ATOMIC_ACQ_REL) == 0) delete node;
+}
+
+}  // namespace detail
+
+IntTuple::IntTuple(std::initializer_list<IntTuple> elems)
+    : kind_(Kind::tuple), node_(new detail::TupleNode{elems}) {}
+
 IntTuple IntTuple::tuple(std::vector<IntTuple> elems) {
   IntTuple result;
-  result.elems_ = std::move(elems);
+  result.node_ = detail::Shared<detail::TupleNode>(new detail::TupleNode{std::move(elems)});
   return result;
 }
 
 bool IntTuple::is_static() const {
   if (kind_ == Kind::integer) return value_.is_static();
-  return std::all_of(elems_.begin(), elems_.end(), [](const IntTuple& e) { return e.is_static(); });
+  const std::span<const IntTuple> modes = is_tuple() ? elems() : std::span<const IntTuple>();
+  return std::all_of(modes.begin(), modes.end(), [](const IntTuple& e) { return e.is_static(); });
 }
 
 const IntTuple& IntTuple::operator[](int i) const {
@@ -24,7 +38,16 @@ const IntTuple& IntTuple::operator[](int i) const {
     fail("mode " + std::to_string(i) + " of " + to_string(*this) + " does not exist; it has rank " +
          std::to_string(rank()));
   }
-  return is_tuple() ? elems_[static_cast<std::size_t>(i)] : *this;
+  return elems()[static_cast<std::size_t>(i)];
+}
+
+bool operator==(const IntTuple& a, const IntTuple& b) {
+  if (a.kind_ != b.kind_) return false;
+  if (!a.is_tuple()) return a.basis_ == b.basis_ && a.value_ == b.value_;
+  if (a.node_.get() == b.node_.get()) return true;
+  const std::span<const IntTuple> x = a.elems();
+  const std::span<const IntTuple> y = b.elems();
+  return std::equal(x.begin(), x.end(), y.begin(), y.end());
 }
 
 void IntTuple::throw_no_value(SourceLoc at) const {

@@ -148,6 +148,7 @@ IntTuple unwrap(const IntTuple& t) { return t.is_tuple() && t.rank() == 1 ? unwr
 
 IntTuple zip(const IntTuple& t) {
   if (!t.is_tuple() || t.rank() == 0) fail("zip: " + to_string(t) + " is no tuple of tuples");
+  if (!t[0].is_tuple()) return IntTuple::tuple({t});  // leaves: one mode of them all
   const int modes = t[0].rank();
   Elems result;
   for (int i = 0; i < modes; ++i) {
