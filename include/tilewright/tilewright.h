@@ -10,6 +10,7 @@
 #include "tilewright/int_tuple.h"
 #include "tilewright/layout.h"
 #include "tilewright/layout_eval.h"
+#include "tilewright/layout_picture.h"
 #include "tilewright/layout_text.h"
 #include "tilewright/swizzle.h"
 

@@ -43,7 +43,9 @@ bool same_inverse(const Layout& of, const LayoutValue& a, const LayoutValue& b) 
   const auto* x = std::get_if<Layout>(&a);
   const auto* y = std::get_if<Layout>(&b);
   if (x == nullptr || y == nullptr) return same(a, b);
+  constexpr std::int64_t kMaxElements = std::int64_t{1} << 22;
   const std::int64_t elements = size(of).value();
+  if (elements > kMaxElements) return same(a, b);
   for (std::int64_t i = 0; i < elements; ++i) {
     const Int index = of(i);
     if (!((*x)(index) == (*y)(index))) return false;

@@ -91,8 +91,6 @@ class Composer {
         rest_extent = rest_extent / taken;
       }
       rest_stride = signum(rest_stride);
-    } else if (rest_extent.is_static(1)) {
-      rest_stride = 0;  // a single element: any stride is right
     } else {
       refuse_stride(i, rest_stride);
     }

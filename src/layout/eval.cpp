@@ -110,7 +110,7 @@ class Evaluator {
     const Coord coord = arguments.rank() == 1 ? arguments[0] : arguments;
     if (!args.holds_composed(0)) {
       const Layout layout = args.layout(0);
-      if (has_underscore(coord)) return slice_and_offset(coord, layout);
+      if (has_underscore(coord)) return slice(coord, layout);
       return evaluate(layout, coord);
     }
     if (has_underscore(coord)) return slice(coord, args.composed(0));

@@ -38,7 +38,9 @@ namespace {
 
 Layout padded_product(const Layout& block, const Layout& tiler) {
   const int modes = std::max(block.rank(), tiler.rank());
-  return logical_product(append_to_rank(block, modes), append_to_rank(tiler, modes));
+  const bool wrap = modes == 1 && block.shape().is_tuple() && !tiler.shape().is_tuple();
+  return logical_product(append_to_rank(block, modes),
+                         wrap ? make_layout({tiler}) : append_to_rank(tiler, modes));
 }
 
 }  // namespace

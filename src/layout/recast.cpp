@@ -10,28 +10,28 @@
 namespace tilewright {
 namespace {
 
-Layout at_each_leaf(const Layout& layout, std::int64_t n,
-                    Layout (*f)(const Layout& whole, const Int& extent, const Int& stride,
-                                std::int64_t n)) {
+// The modes nested as `like`.
+Layout nested_like(const Modes& modes, const Layout& like) {
   std::vector<IntTuple> shapes;
   std::vector<IntTuple> strides;
-  for (const Mode& mode : modes_of(layout)) {
-    const Layout leaf = f(layout, mode.extent, mode.stride, n);
-    shapes.push_back(leaf.shape());
-    strides.push_back(leaf.stride());
+  for (const Mode& mode : modes) {
+    shapes.emplace_back(mode.extent);
+    strides.emplace_back(mode.stride);
   }
-  return {unflatten(IntTuple::tuple(std::move(shapes)), layout.shape()),
-          unflatten(IntTuple::tuple(std::move(strides)), layout.shape())};
+  return {unflatten(IntTuple::tuple(std::move(shapes)), like.shape()),
+          unflatten(IntTuple::tuple(std::move(strides)), like.shape())};
 }
 
 [[noreturn]] void refuse_upcast(const Layout& whole, std::int64_t n, const std::string& reason) {
   fail("upcast: " + to_string(whole) + " by " + std::to_string(n) + ": " + reason);
 }
 
-Layout upcast_leaf(const Layout& whole, const Int& extent, const Int& stride, std::int64_t n) {
-  if (stride.is_static(0)) return {extent, 0};
-  if (stride.divisible_by(n)) return {extent, stride / n};
-  if (extent.is_static(1)) return {1, 0};
+Mode upcast_leaf(const Layout& whole, const Mode& mode, std::int64_t n) {
+  const Int& extent = mode.extent;
+  const Int& stride = mode.stride;
+  if (stride.is_static(0)) return mode;
+  if (stride.divisible_by(n)) return {extent, stride / n, {}};
+  if (extent.is_static(1)) return {1, 0, {}};
   if (!stride.is_static() || n % stride.value() != 0) {
     refuse_upcast(whole, n,
                   "the stride " + to_string(stride) +
@@ -52,12 +52,7 @@ Layout upcast_leaf(const Layout& whole, const Int& extent, const Int& stride, st
             std::to_string(factor) +
             ", so an element would be cut; use an extent or divisor that is");
   }
-  return {ceil_div(extent, factor), signum(stride)};
-}
-
-Layout downcast_leaf(const Layout&, const Int& extent, const Int& stride, std::int64_t n) {
-  if (stride.is_static(1) || stride.is_static(-1)) return {extent * n, stride};
-  return {extent, stride * n};
+  return {ceil_div(extent, factor), signum(stride), {}};
 }
 
 void check_factor(const char* operation, std::int64_t n) {
@@ -70,23 +65,33 @@ void check_factor(const char* operation, std::int64_t n) {
 Layout upcast(const Layout& layout, std::int64_t n) {
   check_factor("upcast", n);
   refuse_basis("upcast", layout);
-  return at_each_leaf(layout, n, upcast_leaf);
+  Modes modes = modes_of(layout);
+  for (Mode& mode : modes) {
+    mode = upcast_leaf(layout, mode, n);
+  }
+  return nested_like(modes, layout);
 }
 
 Layout downcast(const Layout& layout, std::int64_t n) {
   check_factor("downcast", n);
   refuse_basis("downcast", layout);
   if (n == 1) return layout;
-  const Modes modes = modes_of(layout);
-  const bool contiguous = std::any_of(modes.begin(), modes.end(), [](const Mode& mode) {
-    return mode.stride.is_static(1) || mode.stride.is_static(-1);
-  });
-  if (!contiguous) {
+  // The parts of an element go to one mode of stride 1, the others step over whole elements.
+  Modes modes = modes_of(layout);
+  Mode* contiguous = nullptr;
+  for (Mode& mode : modes) {
+    if (!mode.stride.is_static(1) && !mode.stride.is_static(-1)) continue;
+    if (contiguous == nullptr || contiguous->extent.is_static(1)) contiguous = &mode;
+  }
+  if (contiguous == nullptr) {
     fail("downcast: " + to_string(layout) + " by " + std::to_string(n) +
          ": no mode has stride 1, so the parts of an element have no mode to go to; append a mode "
          "of stride 1");
   }
-  return at_each_leaf(layout, n, downcast_leaf);
+  for (Mode& mode : modes) {
+    (&mode == contiguous ? mode.extent : mode.stride) *= n;
+  }
+  return nested_like(modes, layout);
 }
 
 Layout recast_layout(int new_bits, int old_bits, const Layout& layout) {
@@ -143,7 +148,7 @@ Int max_alignment(const Layout& layout) {
   while (grown) {
     grown = false;
     for (Mode& mode : modes) {
-      if (!abs(mode.stride).is_static(run) || mode.stride.is_static(0)) continue;
+      if (!mode.stride.is_static(run)) continue;
       grown = mode.extent.is_static();
       run *= std::max<std::int64_t>(mode.extent.divisor(), 1);
       mode.stride = 0;

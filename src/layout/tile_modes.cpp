@@ -54,23 +54,31 @@ Layout unzip(const char* operation, const Layout& layout, const Tiler& tiler, Wh
   return make_layout({make_layout(first), make_layout(second)});
 }
 
+namespace {
+
+// The modes of a half, or as CuTe does the half itself if it has one mode only.
+void unpack(const Layout& half, std::vector<Layout>& out) {
+  if (half.rank() == 1) {
+    out.push_back(half);
+    return;
+  }
+  for (int i = 0; i < half.rank(); ++i) {
+    out.push_back(half.mode(i));
+  }
+}
+
+}  // namespace
+
 Layout unpack_rest(const Layout& zipped) {
   std::vector<Layout> modes{zipped.mode(0)};
-  const Layout rest = zipped.mode(1);
-  for (int i = 0; i < rest.rank(); ++i) {
-    modes.push_back(rest.mode(i));
-  }
+  unpack(zipped.mode(1), modes);
   return make_layout(modes);
 }
 
 Layout unpack_both(const Layout& zipped) {
   std::vector<Layout> modes;
-  for (int half = 0; half < 2; ++half) {
-    const Layout part = zipped.mode(half);
-    for (int i = 0; i < part.rank(); ++i) {
-      modes.push_back(part.mode(i));
-    }
-  }
+  unpack(zipped.mode(0), modes);
+  unpack(zipped.mode(1), modes);
   return make_layout(modes);
 }
 
