@@ -65,6 +65,7 @@ int run_program(int argc, const char* const* argv, std::span<const Operator* con
   add_show_command(app, program);
   add_cache_command(app, program);
   add_emulate_command(app, program);
+  add_layout_command(app, program);
   try {
     const int early = parse(app, argc, argv);
     if (early >= 0) return early;

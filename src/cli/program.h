@@ -44,5 +44,6 @@ void add_bench_command(CLI::App& app, Program& program);
 void add_show_command(CLI::App& app, Program& program);
 void add_cache_command(CLI::App& app, Program& program);
 void add_emulate_command(CLI::App& app, Program& program);
+void add_layout_command(CLI::App& app, Program& program);
 
 }  // namespace tilewright::cli
