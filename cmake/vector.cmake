@@ -27,8 +27,12 @@ function(tilewright_vector_sources part directory)
     target_compile_definitions(${library} PRIVATE TW_ISA=${level})
     target_link_libraries(${library} PRIVATE tilewright_flags)
     # Values do not depend on the optimisation level; -O0 would make the emulator useless in debug builds.
-    target_compile_options(${library} PRIVATE -O3 -fno-math-errno -fno-trapping-math -ffp-contract=off
+    # Under sanitizers the templates take minutes to optimise.
+    target_compile_options(${library} PRIVATE $<IF:$<BOOL:${TILEWRIGHT_SANITIZE}>,-O1,-O3> -fno-math-errno -fno-trapping-math -ffp-contract=off
       $<$<CONFIG:Debug,RelWithDebInfo>:-g1>) # full debug information of thousands of templates is slow to write
+    if(TILEWRIGHT_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang") # instrumented loops are not vectorised
+      target_compile_options(${library} PRIVATE -Wno-pass-failed)
+    endif()
     if(NOT level STREQUAL "generic")
       target_compile_options(${library} PRIVATE -march=x86-64-${level})
     endif()
