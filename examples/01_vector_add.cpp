@@ -9,6 +9,7 @@
 
 namespace tw = tilewright;
 
+// begin kernel
 // Tensors and values stand for what the device will have. `if_` decides there; C++'s own `if` and
 // `for` would decide here, while the kernel is recorded.
 void vector_add(const tw::Tensor& a, const tw::Tensor& b, const tw::Tensor& c) {
@@ -16,6 +17,7 @@ void vector_add(const tw::Tensor& a, const tw::Tensor& b, const tw::Tensor& c) {
   tw::Value n = tw::to_value(a.shape()[0].value());
   tw::if_(i < n, [&] { c(i) = a(i).load() + b(i).load(); });
 }
+// end kernel
 
 int run(const char* device_name) {
   tw::Device device = tw::Device::open(device_name);  // "cuda:0", or "emu:sm_90a" without a GPU
