@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Builds each bench/NAME.cpp as the program NAME_bench, and all kernels/*/bench.cpp as operators_bench.
+# Builds each bench/NAME.cpp as the program NAME_bench, and all kernels/*/bench.cpp as kernels_bench.
 if(NOT TILEWRIGHT_BENCH)
   return()
 endif()
@@ -24,5 +24,5 @@ endforeach()
 
 file(GLOB operators CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/*/bench.cpp)
 if(operators)
-  tilewright_bench(operators_bench SOURCES ${operators})
+  tilewright_bench(kernels_bench SOURCES ${operators})
 endif()

@@ -97,12 +97,20 @@ sanitize() {
 
 gpu() { nvidia-smi --query-gpu="$1" --format=csv,noheader -i "${DEVICE#cuda:}" 2>/dev/null | head -n 1; }
 
-# Each benchmark program writes one JSON file, which says where it was measured.
+# Operators by the program itself, the rest by benchmark programs: JSON files that say where they were measured.
 bench() {
   local assembler commit device driver program file bad=0
   assembler=$(ptxas --version 2>/dev/null | sed -n 's/.*release [0-9.]*, V/ptxas /p')
   commit=${COMMIT:-$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)}
   device=$(gpu name) driver=$(gpu driver_version)
+  if [ -x "$BUILD/tilewright" ] && timeout "$(left)" "$BUILD/tilewright" bench --device "$DEVICE" --commit "$commit" --json \
+    >"$OUT/operators.new"; then
+    mv "$OUT/operators.new" "$OUT/operators.json" && echo "written: $OUT/operators.json"
+  else
+    echo "FAILED: tilewright bench"
+    rm -f "$OUT/operators.new"
+    bad=1
+  fi
   for program in "$BUILD"/bench/*_bench; do
     [ -x "$program" ] || continue
     file=$OUT/$(basename "$program" _bench).json
