@@ -86,6 +86,11 @@ class KernelCache {
   Kernel get(const Device& device, std::string_view front_key, TraceRef trace,
              const AssembleOptions& options = {}, SourceLoc at = SourceLoc::here());
 
+  /// The machine code of `front_key` without a device, from disk or traced and assembled. Throws
+  /// Error(unsupported) where there is no assembler but a driver's.
+  Assembled assemble(ptx::Target target, std::string_view front_key, TraceRef trace,
+                     const AssembleOptions& options = {}, SourceLoc at = SourceLoc::here());
+
   CacheCounters counters() const;
   /// What went wrong without stopping anything (no permission, disk full, refused entries), oldest
   /// first, each text once.

@@ -46,9 +46,9 @@ Assembler probed(std::size_t which) {
 }
 
 std::string_view trimmed(std::string_view text) {
-  std::size_t from = text.find_first_not_of(" \t\r");
+  std::size_t from = text.find_first_not_of(" \t\r\n");
   if (from == std::string_view::npos) return {};
-  return text.substr(from, text.find_last_not_of(" \t\r") - from + 1);
+  return text.substr(from, text.find_last_not_of(" \t\r\n") - from + 1);
 }
 
 std::string_view line_of(std::string_view text, int line) {

@@ -32,6 +32,29 @@ struct MemoryCache {
   std::condition_variable_any filled;
   std::unordered_map<std::string, std::vector<Slot>, Hasher, std::equal_to<>> slots;
 
+  struct Hit {
+    Ref<LoadedKernel> kernel;
+    Hash ptx_key;
+  };
+  /// Without a kernel if there is none yet.
+  Hit look_up(std::string_view key, const AssembleOptions& options) {
+    std::shared_lock lock(mutex);
+    const Slot* slot = find(key, options);
+    return slot == nullptr ? Hit{} : Hit{slot->kernel, slot->ptx_key};
+  }
+  /// Waits for a thread that makes the kernel; without a kernel the slot is the caller's to fill.
+  Hit wait_or_claim(std::string_view key, const AssembleOptions& options) {
+    std::unique_lock lock(mutex);
+    for (;;) {
+      const Slot* slot = find(key, options);
+      if (slot == nullptr) {
+        slots[std::string(key)].push_back({options, {}, {}});
+        return {};
+      }
+      if (slot->kernel) return {slot->kernel, slot->ptx_key};
+      filled.wait(lock);
+    }
+  }
   Slot* find(std::string_view key, const AssembleOptions& options) {
     auto found = slots.find(key);
     if (found == slots.end()) return nullptr;
@@ -59,31 +82,34 @@ struct Counters {
 
 /// One request for a kernel, with all that decides it.
 struct Request {
-  const Device& device;
+  ptx::Target target;
+  DeviceKind kind;
+  int max_cuda;  ///< the driver's CUDA version; 0: any machine code will do
   std::string_view front_key;
   TraceRef trace;
   const AssembleOptions& options;
   SourceLoc at;
 
-  bool emulated() const { return device.kind() == DeviceKind::emulated; }
   KernelSource traced() const {
-    bool lines = emulated() || options.line_info;
+    bool lines = kind == DeviceKind::emulated || options.line_info;
     return trace(lines ? ptx::LineInfo::on : ptx::LineInfo::off);
   }
   std::string disk_key() const {
-    return std::string(front_key) + "\n" + ptx::to_string(device.target()) + "\n" +
-           canonical_text(options);
+    return std::string(front_key) + "\n" + ptx::to_string(target) + "\n" + canonical_text(options);
   }
   /// What decides machine code: the text, without its lines unless they are kept, and how.
   Hash ptx_key(const KernelSource& source) const {
     std::string text = options.line_info ? source.ptx : without_source_lines(source.ptx);
-    text += '\0' + ptx::to_string(device.target()) + '\0' + canonical_text(options);
+    text += '\0' + ptx::to_string(target) + '\0' + canonical_text(options);
     return hash_of(text);
   }
 };
 
-struct Made {
-  Ref<LoadedKernel> kernel;
+/// Code that is ready to be loaded. Its machine code is empty where the device takes PTX, its PTX
+/// where the front key was found on disk.
+struct Code {
+  Assembled assembled;
+  KernelSource source;
   Hash ptx_key;
 };
 
@@ -92,68 +118,60 @@ class Maker {
   Maker(DiskCache& disk, Counters& counters, const Request& request)
       : disk_(disk), counters_(counters), request_(request) {}
 
-  Made make() {
-    if (!request_.emulated()) {
-      if (std::optional<Made> hit = from_front()) return std::move(*hit);
+  Code make() {
+    if (request_.kind == DeviceKind::emulated) {
+      KernelSource source = request_.traced();
+      Hash key = request_.ptx_key(source);
+      return {{}, std::move(source), key};
     }
+    if (std::optional<Code> hit = from_front()) return std::move(*hit);
     KernelSource source = request_.traced();
     Hash key = request_.ptx_key(source);
-    if (request_.emulated()) return load({}, std::move(source), key);
-    std::optional<Assembled> code = code_for(source, key);
-    if (!code) return load({}, std::move(source), key);  // the driver assembles
+    std::optional<Assembled> assembled = machine_code(source, key);
+    if (!assembled) return {{}, std::move(source), key};
     disk_.store_front(request_.disk_key(), {key, source.entry, source.metadata});
-    return load(std::move(*code), std::move(source), key);
+    return {std::move(*assembled), std::move(source), key};
   }
 
  private:
-  int driver_version() const { return request_.device.properties().driver_version; }
-
-  Made load(Assembled code, KernelSource source, const Hash& key) {
-    LoadRequest load_request{.assembled = std::move(code),
-                             .ptx = std::move(source.ptx),
-                             .entry = std::move(source.entry),
-                             .metadata = std::move(source.metadata),
-                             .options = request_.options};
-    return {request_.device.backend().load(std::move(load_request), request_.at), key};
-  }
-
-  std::optional<Made> from_front() {
+  std::optional<Code> from_front() {
     std::optional<FrontRecord> front = disk_.find_front(request_.disk_key());
     if (!front) return std::nullopt;
-    std::optional<Assembled> code = disk_.find_code(front->ptx_key, driver_version());
-    if (!code) return std::nullopt;
+    std::optional<Assembled> assembled = disk_.find_code(front->ptx_key, request_.max_cuda);
+    if (!assembled) return std::nullopt;
     ++counters_.front_hits;
     KernelSource source{.ptx = {}, .entry = front->entry, .metadata = front->metadata};
-    return load(std::move(*code), std::move(source), front->ptx_key);
+    return Code{std::move(*assembled), std::move(source), front->ptx_key};
   }
 
-  /// Machine code from disk, or assembled by the first process that holds the key's lock. Nothing
-  /// where no assembler makes any.
-  std::optional<Assembled> code_for(const KernelSource& source, const Hash& key) {
-    if (std::optional<Assembled> code = disk_.find_code(key, driver_version())) {
-      ++counters_.ptx_hits;
-      return code;
-    }
+  std::optional<Assembled> from_disk(const Hash& key) {
+    std::optional<Assembled> found = disk_.find_code(key, request_.max_cuda);
+    if (found) ++counters_.ptx_hits;
+    return found;
+  }
+
+  /// From disk, or assembled by the first process that holds the key's lock. Nothing where no
+  /// assembler makes any.
+  std::optional<Assembled> machine_code(const KernelSource& source, const Hash& key) {
+    if (std::optional<Assembled> found = from_disk(key)) return found;
     if (request_.options.assembler == "driver") return std::nullopt;
     AssemblerChoice choice = choose_assembler(ptx_version(source.ptx, request_.at),
-                                              driver_version(), request_.options.assembler);
+                                              request_.max_cuda, request_.options.assembler);
     if (!choice.chosen) return std::nullopt;
     bool waited = false;
     FileLock lock = disk_.lock(key, waited);
     if (waited) ++counters_.waited;
-    if (std::optional<Assembled> code = disk_.find_code(key, driver_version())) {
-      ++counters_.ptx_hits;  // made by another process since we looked
-      return code;
-    }
-    AssembleJob job{source.ptx, request_.device.target(), request_.options};
-    Assembled code = assemble_with(*choice.chosen, job, request_.at);
+    // Another process may have made it since we looked.
+    if (std::optional<Assembled> found = from_disk(key)) return found;
+    AssembleJob job{source.ptx, request_.target, request_.options};
+    Assembled made = assemble_with(*choice.chosen, job, request_.at);
     ++counters_.assembled;
-    disk_.store_code(key, code,
-                     {.target = request_.device.target(),
+    disk_.store_code(key, made,
+                     {.target = request_.target,
                       .entry = source.entry,
                       .ptx_bytes = source.ptx.size(),
-                      .driver_version = driver_version()});
-    return code;
+                      .driver_version = request_.max_cuda});
+    return made;
   }
 
   DiskCache& disk_;
@@ -170,28 +188,36 @@ struct KernelCache::State {
   detail::DiskCache disk;
   detail::Counters counters;
 
-  detail::Made make(const detail::Request& request) {
-    return detail::Maker(disk, counters, request).make();
+  detail::Code make(const detail::Request& request) {
+    detail::Code code = detail::Maker(disk, counters, request).make();
+    bool from_front = code.source.ptx.empty();
+    if (options.verify_hits && from_front) {
+      verify(request, code.source.entry, code.source.metadata, code.ptx_key);
+    }
+    return code;
   }
-  Kernel fill(detail::MemoryCache& memory, const detail::Request& request);
-  void verify(const detail::Request& request, const detail::LoadedKernel& kernel,
+  Kernel fill(const Device& device, const detail::Request& request);
+  void verify(const detail::Request& request, const std::string& entry, const std::string& metadata,
               const detail::Hash& ptx_key);
 };
 
 /// Pre: the slot of this request was claimed by this thread.
-Kernel KernelCache::State::fill(detail::MemoryCache& memory, const detail::Request& request) {
+Kernel KernelCache::State::fill(const Device& device, const detail::Request& request) {
+  detail::MemoryCache& memory = *device.backend().kernels;
   try {
-    detail::Made made = make(request);
-    if (options.verify_hits && made.kernel->source.ptx.empty()) {
-      verify(request, *made.kernel, made.ptx_key);
-    }
-    Kernel kernel(request.device, made.kernel);
+    detail::Code code = make(request);
+    detail::LoadRequest load{.assembled = std::move(code.assembled),
+                             .ptx = std::move(code.source.ptx),
+                             .entry = std::move(code.source.entry),
+                             .metadata = std::move(code.source.metadata),
+                             .options = request.options};
+    detail::Ref<detail::LoadedKernel> loaded = device.backend().load(std::move(load), request.at);
     std::unique_lock lock(memory.mutex);
     detail::MemoryCache::Slot* slot = memory.find(request.front_key, request.options);
-    slot->kernel = std::move(made.kernel);
-    slot->ptx_key = made.ptx_key;
+    slot->kernel = loaded;
+    slot->ptx_key = code.ptx_key;
     memory.filled.notify_all();
-    return kernel;
+    return Kernel(device, std::move(loaded));
   } catch (...) {
     std::unique_lock lock(memory.mutex);
     memory.drop(request.front_key, request.options);
@@ -200,14 +226,14 @@ Kernel KernelCache::State::fill(detail::MemoryCache& memory, const detail::Reque
   }
 }
 
-void KernelCache::State::verify(const detail::Request& request, const detail::LoadedKernel& kernel,
-                                const detail::Hash& ptx_key) {
+void KernelCache::State::verify(const detail::Request& request, const std::string& entry,
+                                const std::string& metadata, const detail::Hash& ptx_key) {
   ++counters.verified;
   KernelSource source = request.traced();
-  const char* differs = request.ptx_key(source) != ptx_key          ? "PTX"
-                        : source.entry != kernel.source.entry       ? "entry name"
-                        : source.metadata != kernel.source.metadata ? "metadata"
-                                                                    : nullptr;
+  const char* differs = request.ptx_key(source) != ptx_key ? "PTX"
+                        : source.entry != entry            ? "entry name"
+                        : source.metadata != metadata      ? "metadata"
+                                                           : nullptr;
   if (differs == nullptr) return;
   throw Error(ErrorKind::internal,
               "kernel cache: the front key '" + std::string(request.front_key) +
@@ -230,38 +256,27 @@ KernelCache& KernelCache::global() {
 
 Kernel KernelCache::get(const Device& device, std::string_view front_key, TraceRef trace,
                         const AssembleOptions& options, SourceLoc at) {
-  detail::Request request{device, front_key, trace, options, at};
+  const DeviceProperties& properties = device.properties();
+  detail::Request request{
+      properties.target, device.kind(), properties.driver_version, front_key, trace, options, at};
   detail::MemoryCache& memory = *device.backend().kernels;
-  detail::Ref<detail::LoadedKernel> hit;
-  detail::Hash ptx_key;
-  {
-    std::shared_lock lock(memory.mutex);
-    detail::MemoryCache::Slot* slot = memory.find(front_key, options);
-    if (slot != nullptr && slot->kernel) {
-      hit = slot->kernel;
-      ptx_key = slot->ptx_key;
-    }
-  }
-  if (!hit) {
-    std::unique_lock lock(memory.mutex);
-    for (;;) {
-      detail::MemoryCache::Slot* slot = memory.find(front_key, options);
-      if (slot == nullptr) {
-        memory.slots[std::string(front_key)].push_back({options, {}, {}});
-        break;
-      }
-      if (slot->kernel) {
-        hit = slot->kernel;
-        ptx_key = slot->ptx_key;
-        break;
-      }
-      memory.filled.wait(lock);
-    }
-  }
-  if (!hit) return state_->fill(memory, request);
+  detail::MemoryCache::Hit hit = memory.look_up(front_key, options);
+  if (!hit.kernel) hit = memory.wait_or_claim(front_key, options);
+  if (!hit.kernel) return state_->fill(device, request);
   state_->counters.memory_hits.fetch_add(1, std::memory_order_relaxed);
-  if (state_->options.verify_hits) state_->verify(request, *hit, ptx_key);
-  return Kernel(device, std::move(hit));
+  if (state_->options.verify_hits) {
+    const detail::LoadRequest& source = hit.kernel->source;
+    state_->verify(request, source.entry, source.metadata, hit.ptx_key);
+  }
+  return Kernel(device, std::move(hit.kernel));
+}
+
+Assembled KernelCache::assemble(ptx::Target target, std::string_view front_key, TraceRef trace,
+                                const AssembleOptions& options, SourceLoc at) {
+  detail::Request request{target, DeviceKind::cuda, 0, front_key, trace, options, at};
+  detail::Code code = state_->make(request);
+  if (!code.assembled.bytes.empty()) return std::move(code.assembled);
+  return tilewright::assemble(code.source.ptx, target, options, 0, at);  // says why there is none
 }
 
 CacheCounters KernelCache::counters() const {

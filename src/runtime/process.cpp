@@ -52,11 +52,12 @@ std::string read_all(int fd) {
   }
 }
 
-int wait_for(pid_t child) {
+void wait_for(pid_t child, ProgramResult& result) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
 }
 
 }  // namespace
@@ -87,7 +88,7 @@ ProgramResult run_program(const std::string& path, const std::vector<std::string
   writer.close();
   ProgramResult result;
   result.output = read_all(reader.get());
-  result.exit_code = wait_for(child);
+  wait_for(child, result);
   return result;
 }
 

@@ -13,7 +13,8 @@
 namespace tilewright::detail {
 
 struct ProgramResult {
-  int exit_code = -1;  ///< 128 + signal for a program that was killed
+  int exit_code = -1;
+  int signal = 0;      ///< what ended the program, if a signal did
   std::string output;  ///< stdout and stderr, as they came
 };
 /// Runs to the end, without a shell. Throws Error(user) if the program cannot be started.

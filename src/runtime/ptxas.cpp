@@ -79,8 +79,8 @@ AssembleOutput run_ptxas(const std::string& path, const AssembleJob& job) {
   output.failed = result.exit_code != 0;
   output.log = std::move(result.output);
   if (output.failed) {
-    if (result.exit_code > 128) {
-      output.log += "ptxas was ended by signal " + std::to_string(result.exit_code - 128);
+    if (result.signal != 0) {
+      output.log += "ptxas was ended by signal " + std::to_string(result.signal);
     }
     return output;
   }
