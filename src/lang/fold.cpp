@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Constant folding.
+// Constant folding of pure instructions, with the values that the device would compute.
 #include "lang/fold.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Special registers.
+// How special registers are read: their types, bounds and uniformity.
 #include "tilewright/thread.h"
 
 #include "lang/tracer.h"
