@@ -141,9 +141,9 @@ class Checker {
       case OperandSpec::Kind::value:
         return values(o, spec);
       case OperandSpec::Kind::address:
-        return address(o);
+        return address(o, spec);
       case OperandSpec::Kind::tensor_address: {
-        address(o);
+        address(o, spec);
         const int count = detail::count_of(spec, instr_.op).value_or(0);
         if (static_cast<int>(o.elems.size()) != count)
           fail_operand(o, "a tensor address with " + std::to_string(count) + " coordinates");
@@ -168,13 +168,16 @@ class Checker {
     }
   }
 
-  void address(const Operand& o) {
+  void address(const Operand& o, const OperandSpec& spec) {
     if (o.kind == Operand::Kind::address_symbol || o.kind == Operand::Kind::address_imm) return;
     if (o.kind != Operand::Kind::address_reg) fail_operand(o, "an address in brackets");
     const Register& r = function_.registers[o.id];
     if ((!is_integer(r.type) && !is_bits(r.type)) || (bits(r.type) != 32 && bits(r.type) != 64))
       fail("address register " + r.name + " has type " + std::string(name(r.type)) +
            "; it must be a 32- or 64-bit integer");
+    if (spec.type_from == OperandSpec::TypeFrom::literal && !fits(r.type, spec.type, false))
+      fail("address register " + r.name + " has type " + std::string(name(r.type)) +
+           "; it must be of type " + std::string(name(spec.type)));
   }
 
   void immediate(const Operand& o, const OperandSpec& spec) {

@@ -127,6 +127,19 @@ Parser::Constant Parser::constant_unary(int depth) {
   return {number.bits, number.type};
 }
 
+/// What follows '+' or '-' after the name of a register or variable, with that sign; 0 if nothing.
+std::int64_t Parser::offset() {
+  std::uint64_t total = 0;
+  while (lexer_.peek().is('+') || lexer_.peek().is('-')) {
+    const bool minus = lexer_.next().is('-');
+    const Constant value = constant_unary(0);
+    if (value.type == Type::f32 || value.type == Type::f64)
+      lexer_.fail("an offset must be an integer");
+    total += minus ? 0 - value.bits : value.bits;
+  }
+  return static_cast<std::int64_t>(total);
+}
+
 std::int64_t Parser::integer(std::string_view what, std::int64_t low, std::int64_t high) {
   const std::uint32_t line = lexer_.peek().line;
   const Constant value = constant();

@@ -109,8 +109,8 @@ OperandSpec read_operand(std::string_view text) {
     text.remove_prefix(close + 1);
     if (bracket) spec.kind = Kind::tensor_address;
   }
-  if (bracket) take(text, "]");
   if (take(text, ":")) read_type(text, spec);
+  if (bracket) take(text, "]");
   if (take(text, "=")) read_range(text, spec);
   if (take(text, "~")) spec.relaxed = true;
   if (take(text, "_")) spec.may_sink = true;

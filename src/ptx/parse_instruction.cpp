@@ -106,13 +106,7 @@ Operand Parser::number_operand() {
 Operand Parser::name_operand(const Token& name) {
   if (const Entity* entity = find(name.text)) {
     if (entity->kind == Entity::Kind::reg) return reg(entity->id);
-    const SymbolId id = entity->id;
-    if (lexer_.peek().is('+') || lexer_.peek().is('-')) {
-      const bool minus = lexer_.next().is('-');
-      const std::uint64_t offset = constant_unary(0).bits;
-      return symbol(id, static_cast<std::int64_t>(minus ? 0 - offset : offset));
-    }
-    return symbol(id);
+    return symbol(entity->id, offset());
   }
   if (name.text.front() == '%') {
     std::string full(name.text);
@@ -136,12 +130,7 @@ Operand Parser::address_operand() {
       out = address_symbol(base.id, base.value);
     else
       lexer_.fail("an address starts with a register, a variable or a number", name.line);
-    while (lexer_.peek().is('+') || lexer_.peek().is('-')) {
-      const bool minus = lexer_.next().is('-');
-      const std::uint64_t offset = constant_unary(0).bits;
-      out.value = static_cast<std::int64_t>(static_cast<std::uint64_t>(out.value) +
-                                            (minus ? 0 - offset : offset));
-    }
+    out.value += offset();
   } else {
     out = address_imm(static_cast<std::int64_t>(constant().bits));
   }

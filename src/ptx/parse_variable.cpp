@@ -210,11 +210,7 @@ void Parser::initializer_address(const Variable& variable, Initializer& out) {
   address.width = bytes(variable.type);
   address.generic = is_generic;
   if (is_generic) expect(')', "after generic(name");
-  if (lexer_.peek().is('+') || lexer_.peek().is('-')) {
-    const bool minus = lexer_.next().is('-');
-    const std::uint64_t offset = constant_unary(0).bits;
-    address.offset = static_cast<std::int64_t>(minus ? 0 - offset : offset);
-  }
+  address.offset = offset();
   out.addresses.push_back(address);
   out.bytes.resize(out.bytes.size() + static_cast<std::size_t>(address.width));
 }

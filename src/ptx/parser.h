@@ -107,6 +107,7 @@ class Parser {
   Constant constant(int depth = 0);
   Constant constant_binary(int level, int depth);
   Constant constant_unary(int depth);
+  std::int64_t offset();
   std::int64_t integer(std::string_view what, std::int64_t low, std::int64_t high);
 
   bool accept(char c);

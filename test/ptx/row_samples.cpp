@@ -76,7 +76,9 @@ Operand SampleModule::registers_of(Type type, int count) {
   return vector(std::move(elems));
 }
 
-Operand SampleModule::address(const Opcode& op) {
+Operand SampleModule::address(const Opcode& op, const OperandSpec& spec) {
+  if (spec.type_from == OperandSpec::TypeFrom::literal)
+    return ptx::address(next_register(spec.type));
   const bool is_store = op.row().opcode == "st";
   if (op.has("param::func") || (op.has("param") && is_store))
     return address_symbol(module.symbol_id("pl"));
@@ -96,7 +98,7 @@ Operand SampleModule::make_operand(const Opcode& op, std::size_t index) {
       return registers_of(type, count);
     }
     case OperandSpec::Kind::address:
-      return address(op);
+      return address(op, spec);
     case OperandSpec::Kind::tensor_address: {
       Operand out = ptx::address(next_register(Type::b64));
       const int count = detail::count_of(spec, op).value_or(0);
@@ -212,7 +214,8 @@ std::map<Home, std::vector<std::pair<Opcode, SampleModule::Optional>>> samples(i
   std::map<Home, std::vector<std::pair<Opcode, Optional>>> out;
   SampleModule scratch(parse_target("sm_120a"), {9, 0});
   for (std::uint16_t form = 0; form < forms().size(); ++form) {
-    if (forms()[form].effect == Effect::call || forms()[form].effect == Effect::branch_indexed)
+    if (forms()[form].effect == Effect::call || forms()[form].effect == Effect::branch_indexed ||
+        forms()[form].operands == "...")
       continue;
     for (const Opcode& op : variants(form, slots_varied)) {
       // 32-bit generic addresses went with 32-bit programs.

@@ -2,6 +2,7 @@
 // One instruction for every word of every row of the instruction table, with operands that fit.
 #pragma once
 
+#include "ptx/operand_pattern.h"
 #include "tilewright/module.h"
 
 #include <map>
@@ -26,7 +27,7 @@ class SampleModule {
   Operand make_operand(const Opcode& op, std::size_t spec);
   RegId next_register(Type type);
   Operand registers_of(Type type, int count);
-  Operand address(const Opcode& op);
+  Operand address(const Opcode& op, const detail::OperandSpec& spec);
 
   std::vector<std::vector<RegId>> by_type_;
   std::vector<std::size_t> used_;
