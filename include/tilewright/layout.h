@@ -197,6 +197,10 @@ LayoutTV make_layout_tv(const Layout& threads, const Layout& values);
 
 /// The tile at `coord` of the grid of tiles, with its offset; `_` in the coordinate keeps a mode.
 OffsetLayout local_tile(const Layout& layout, const Tiler& tiler, const Coord& coord);
+/// The same with the modes of tiler and coordinate where `step` is `_` left out: one tiler and one
+/// coordinate of a block for operands that have some of their modes each.
+OffsetLayout local_tile(const Layout& layout, const Tiler& tiler, const Coord& coord,
+                        const IntTuple& step);
 /// What thread `index` of the thread layout owns of a tile.
 OffsetLayout local_partition(const Layout& layout, const Layout& threads, const Int& index);
 

@@ -24,6 +24,38 @@ ComposedLayout flat_divide(const ComposedLayout& layout, const Tiler& tiler) {
   return layout.with(flat_divide(layout.layout, tiler));
 }
 
+ComposedLayout logical_product(const ComposedLayout& block, const Tiler& tiler) {
+  return block.with(logical_product(block.layout, tiler));
+}
+
+ComposedLayout zipped_product(const ComposedLayout& block, const Tiler& tiler) {
+  return block.with(zipped_product(block.layout, tiler));
+}
+
+ComposedLayout tiled_product(const ComposedLayout& block, const Tiler& tiler) {
+  return block.with(tiled_product(block.layout, tiler));
+}
+
+ComposedLayout flat_product(const ComposedLayout& block, const Tiler& tiler) {
+  return block.with(flat_product(block.layout, tiler));
+}
+
+ComposedLayout blocked_product(const ComposedLayout& block, const Layout& tiler) {
+  return block.with(blocked_product(block.layout, tiler));
+}
+
+ComposedLayout raked_product(const ComposedLayout& block, const Layout& tiler) {
+  return block.with(raked_product(block.layout, tiler));
+}
+
+ComposedLayout group(const ComposedLayout& layout, int begin, int end) {
+  return layout.with(group(layout.layout, begin, end));
+}
+
+ComposedLayout take(const ComposedLayout& layout, int begin, int end) {
+  return layout.with(take(layout.layout, begin, end));
+}
+
 ComposedLayout coalesce(const ComposedLayout& layout) {
   return layout.with(coalesce(layout.layout));
 }

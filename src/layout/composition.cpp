@@ -42,12 +42,12 @@ class Composer {
     bool up = false;
     bool down = false;
     int used = 0;
-    for (std::size_t i = 0; i + 1 < modes_.size() || i < reach_.size(); ++i) {
+    for (std::size_t i = 0; i < modes_.size(); ++i) {
       const Reach& reach = reach_[i];
       up = up || !reach.up.is_static(0);
       down = down || !reach.down.is_static(0);
       used += static_cast<int>(!reach.up.is_static(0) || !reach.down.is_static(0));
-      if (i + 1 == modes_.size()) break;
+      if (i + 1 == modes_.size()) break;  // the last mode goes on for ever
       const Int furthest = max(reach.up, reach.down);
       if (furthest.max() < least(modes_[i].extent)) continue;
       if ((modes_[i].extent - furthest).min() > 0) continue;

@@ -61,12 +61,12 @@ V unflatten_of(A a) {
 }
 
 V group_of(A a) {
-  return a.holds_layout(0) ? V(group(a.layout(0), a.number(1), a.number(2)))
+  return a.holds_layout(0) ? plain(group(a.composed(0), a.number(1), a.number(2)))
                            : V(group(a.tuple(0), a.number(1), a.number(2)));
 }
 
 V take_of(A a) {
-  return a.holds_layout(0) ? V(take(a.layout(0), a.number(1), a.number(2)))
+  return a.holds_layout(0) ? plain(take(a.composed(0), a.number(1), a.number(2)))
                            : V(take(a.tuple(0), a.number(1), a.number(2)));
 }
 

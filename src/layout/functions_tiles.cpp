@@ -41,6 +41,7 @@ V tile_to_shape_of(A a) {
 }
 
 V local_tile_of(A a) {
+  if (a.size() == 4) return local_tile(a.layout(0), a.tiler(1), a.tuple(2), a.tuple(3));
   if (a.holds_composed(0)) return local_tile(a.composed(0), a.tiler(1), a.tuple(2));
   return local_tile(a.layout(0), a.tiler(1), a.tuple(2));
 }
@@ -74,18 +75,23 @@ constexpr FunctionRow kRows[] = {
      [](A a) -> V { return plain(flat_divide(a.composed(0), a.tiler(1))); },
      "(tile, tile..., rest, rest...)"},
     {"logical_product", "block, tiler", 2, 2,
-     [](A a) -> V { return logical_product(a.layout(0), a.tiler(1)); },
+     [](A a) -> V { return plain(logical_product(a.composed(0), a.tiler(1))); },
      "(block, its repetitions) in each mode"},
     {"zipped_product", "block, tiler", 2, 2,
-     [](A a) -> V { return zipped_product(a.layout(0), a.tiler(1)); }, "((block), (repetitions))"},
+     [](A a) -> V { return plain(zipped_product(a.composed(0), a.tiler(1))); },
+     "((block), (repetitions))"},
     {"tiled_product", "block, tiler", 2, 2,
-     [](A a) -> V { return tiled_product(a.layout(0), a.tiler(1)); }, "((block), repetition...)"},
+     [](A a) -> V { return plain(tiled_product(a.composed(0), a.tiler(1))); },
+     "((block), repetition...)"},
     {"flat_product", "block, tiler", 2, 2,
-     [](A a) -> V { return flat_product(a.layout(0), a.tiler(1)); }, "(block..., repetition...)"},
+     [](A a) -> V { return plain(flat_product(a.composed(0), a.tiler(1))); },
+     "(block..., repetition...)"},
     {"blocked_product", "block, tiler", 2, 2,
-     [](A a) -> V { return blocked_product(a.layout(0), a.layout(1)); }, "blocks side by side"},
+     [](A a) -> V { return plain(blocked_product(a.composed(0), a.layout(1))); },
+     "blocks side by side"},
     {"raked_product", "block, tiler", 2, 2,
-     [](A a) -> V { return raked_product(a.layout(0), a.layout(1)); }, "blocks interleaved"},
+     [](A a) -> V { return plain(raked_product(a.composed(0), a.layout(1))); },
+     "blocks interleaved"},
     {"tile_to_shape", "block, shape (, order)", 2, 3, tile_to_shape_of,
      "the block repeated to the shape"},
     {"tile_unzip", "layout, tiler", 2, 2,
@@ -103,7 +109,8 @@ constexpr FunctionRow kRows[] = {
     {"make_layout_tv", "threads, values", 2, 2,
      [](A a) -> V { return make_layout_tv(a.layout(0), a.layout(1)); },
      "(thread, value) to the coordinate in the tile"},
-    {"local_tile", "layout, tiler, coordinate", 3, 3, local_tile_of, "one tile of the grid"},
+    {"local_tile", "layout, tiler, coordinate (, step)", 3, 4, local_tile_of,
+     "one tile of the grid"},
     {"local_partition", "layout, threads, index", 3, 3, local_partition_of, "what one thread owns"},
 };
 

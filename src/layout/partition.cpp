@@ -22,6 +22,15 @@ Coord padded(const char* operation, const Coord& coord, const IntTuple& t) {
   return append_to_rank(coord, t.rank(), _);
 }
 
+// The entries of `coord` where `step` is not `_`; they may be `_` themselves.
+Coord dice_top(const IntTuple& step, const Coord& coord) {
+  std::vector<IntTuple> kept;
+  for (int i = 0; i < step.rank(); ++i) {
+    if (!step[i].is_underscore()) kept.push_back(coord[i]);
+  }
+  return IntTuple::tuple(std::move(kept));
+}
+
 // A mode as the tuple of its modes, so that a coordinate with one `_` a mode fits.
 Layout as_tuple(const Layout& mode) { return mode.shape().is_tuple() ? mode : make_layout({mode}); }
 
@@ -44,6 +53,20 @@ OffsetLayout local_tile(const Layout& layout, const Tiler& tiler, const Coord& c
   const Layout rest = as_tuple(zipped.mode(1));
   const Coord at = padded("local_tile", coord, rest.shape());
   return slice_and_offset(Coord{underscores(tile.shape()), at}, make_layout({tile, rest}));
+}
+
+OffsetLayout local_tile(const Layout& layout, const Tiler& tiler, const Coord& coord,
+                        const IntTuple& step) {
+  if (tiler.kind() != Tiler::Kind::by_mode ||
+      static_cast<int>(tiler.modes().size()) != step.rank()) {
+    fail("local_tile: the step " + to_string(step) + " does not fit the tiler " + to_string(tiler) +
+         "; give one entry a mode");
+  }
+  std::vector<Tiler> modes;
+  for (int i = 0; i < step.rank(); ++i) {
+    if (!step[i].is_underscore()) modes.push_back(tiler.modes()[static_cast<std::size_t>(i)]);
+  }
+  return local_tile(layout, Tiler::by_mode(std::move(modes)), dice_top(step, coord));
 }
 
 OffsetLayout local_partition(const Layout& layout, const Layout& threads, const Int& index) {

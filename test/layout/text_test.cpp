@@ -109,6 +109,10 @@ TEST(Text, ExpressionsNest) {
       {"a thread-value layout", "make_layout_tv((2,2):(2,1), (2,1):(1,1))",
        "(4,2), ((2,2),2):((4,2),1)"},
       {"a tile", "local_tile((8,6):(1,8), (4,3), (1,1))", "(4,3):(1,8) @ 28"},
+      {"a tile of an operand without N", "local_tile((8,6):(1,8), (4,5,3), (1,7,_), (1,_,1))",
+       "(4,3,2):(1,8,24) @ 4"},
+      {"a product behind a swizzle", "blocked_product(Sw<1,0,1> o 0 o (2,2):(2,1), (1,3):(1,1))",
+       "Sw<1,0,1> o 0 o ((2,1),(2,3)):((2,4),(1,4))"},
       {"a partition", "local_partition((8,6):(1,8), (2,3):(3,1), 5)", "(4,2):(2,24) @ 17"},
       {"a truth", "compatible((4,8), (4,(2,4)))", "true"},
   };
