@@ -19,6 +19,7 @@ enum class Cache : std::uint8_t {
   global,       ///< .cg: L2 only
   streaming,    ///< .cs: likely to be used once
   no_allocate,  ///< .L1::no_allocate
+  volatile_,    ///< .volatile: ptxas keeps it where it stands among other volatile accesses
 };
 /// `read_only` (.nc) is a promise that nothing writes the bytes while the kernel runs.
 struct LoadOptions {

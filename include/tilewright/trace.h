@@ -46,6 +46,8 @@ struct DynamicModes {
 TensorArg tensor_arg(const View& view, DynamicModes dynamic = {});
 /// Canonical text, part of front keys: "f16 (?,4096):(?{div=8},1) align=16".
 std::string to_string(const TensorArg& arg);
+/// Whether a dynamic extent is passed as s32 (it is at most 2^30) rather than s64.
+bool is_short_extent(const Int& extent);
 /// Why a launch with this view may not use code traced for `arg`; empty if it may.
 std::string mismatch(const TensorArg& arg, const View& view);
 

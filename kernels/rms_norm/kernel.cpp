@@ -27,11 +27,17 @@ class RmsNormKernel {
         eps_(eps),
         bias_(bias),
         lane_(linear_thread_idx() % config.threads_per_row),
-        partials_(shared(f32, Layout(Shape{warps_per_row(), 2}))) {}
+        partials_(shared(f32, Layout(Shape{warps_per_row(), 2}))) {
+    if (w_ && config.weight_path == WeightPath::shared) {
+      staged_.emplace(
+          shared(w_->type(), Layout(Shape{config.vector_elems, config.threads(), config.vectors})));
+    }
+  }
 
   void run() const {
-    Value first =
-        block_idx().x * config_.rows_per_block + linear_thread_idx() / config_.threads_per_row;
+    Type index = rows_.type();  // s64 beyond 2^30 rows
+    Value first = block_idx().x.to(index) * config_.rows_per_block +
+                  (linear_thread_idx() / config_.threads_per_row).to(index);
     if (config_.looped) {
       if_(first < rows_, [&] { normalise_in_two_passes(first); });
     } else if (config_.persistent) {
@@ -60,7 +66,7 @@ class RmsNormKernel {
     Row loaded;
     for (int j = 0; j < config_.vectors; ++j) {
       loaded.push_back(
-          load_if(active && inside_row(j), tensor(row, column(j)), config_.vector_elems, {}));
+          load_if(active && inside_row(j), tensor(row, column(j)), config_.vector_elems, early()));
     }
     return loaded;
   }
@@ -69,9 +75,25 @@ class RmsNormKernel {
     Row loaded;
     if (!w_) return loaded;
     for (int j = 0; j < config_.vectors; ++j) {
-      loaded.push_back(load_if(inside_row(j), (*w_)(column(j)), config_.vector_elems, {}));
+      Element source = (*w_)(column(j));
+      if (config_.weight_path == WeightPath::shared) {
+        copy_async_if(inside_row(j), slot(j), source, weight_bytes());
+      } else {
+        loaded.push_back(load_if(inside_row(j), source, config_.vector_elems, early()));
+      }
     }
     return loaded;
+  }
+
+  /// The weights of access j, which a thread copied for itself alone.
+  Fragment weight(const Row& weights, int j) const {
+    if (config_.weight_path != WeightPath::shared) return weights[static_cast<std::size_t>(j)];
+    return load(slot(j), config_.vector_elems);
+  }
+  Element slot(int j) const { return (*staged_)(0, linear_thread_idx(), j); }
+  int weight_bytes() const { return config_.vector_elems * bytes(w_->type()); }
+  LoadOptions early() const {
+    return {.cache = config_.weight_path == WeightPath::early ? Cache::volatile_ : Cache::all};
   }
 
   void one_row(const Value& row) const {
@@ -79,12 +101,13 @@ class RmsNormKernel {
     Row weights = load_weights();  // before the reduction, which does not need them
     Row x = load_row(x_, row, active);
     Value r = reciprocal_rms(sum_of_squares(x), constant(s32, 0));
+    if (config_.weight_path == WeightPath::shared) cp_async_wait_all();
     if_(active, [&] { finish_row(row, x, weights, r); });
   }
 
   /// Rows first, first + grid, ...: the next row is on its way while this one is reduced.
   void walk(const Value& first) const {
-    Value step = grid_dim().x;
+    Value step = grid_dim().x.to(rows_.type());
     Row weights = load_weights();
     Row x = load_row(x_, first, first < rows_);
     Var parity(s32, 0, Uniformity::block);
@@ -151,7 +174,7 @@ class RmsNormKernel {
     for (int j = 0; j < config_.vectors; ++j) {
       auto i = static_cast<std::size_t>(j);
       std::optional<Fragment> weight;
-      if (w_) weight.emplace(weights[i]);
+      if (w_) weight.emplace(this->weight(weights, j));
       store_if(inside_row(j), y_(row, column(j)), scaled(x[i], weight, r));
     }
     if (rstd_) if_(lane_ == 0, [&] { (*rstd_)(row) = r; });
@@ -193,6 +216,7 @@ class RmsNormKernel {
   Value rows_, eps_, bias_;
   Value lane_;  // of the threads that share the row
   Tensor partials_;
+  std::optional<Tensor> staged_;
 };
 
 }  // namespace

@@ -174,6 +174,9 @@ std::string to_string(const RmsNormConfig& c) {
          " n=" + std::to_string(c.vectors) + " r=" + std::to_string(c.rows_per_block) +
          (c.persistent ? " persistent" : "") + (c.looped ? " looped" : "") +
          (c.has_bias ? " bias" : "") +
+         (c.weight_path == WeightPath::registers ? ""
+          : c.weight_path == WeightPath::early   ? " early"
+                                                 : " shared") +
          (c.order == WeightOrder::after_rounding ? " round_first" : "");
 }
 

@@ -32,6 +32,9 @@ struct RmsNormOptions {
   std::int64_t partial = 0;  ///< the mean is over the first `partial` elements; 0: all
 };
 
+/// How the weights wait for the reduction. ptxas moves plain loads down to their use.
+enum class WeightPath : std::uint8_t { registers, early, shared };
+
 /// The specialisation besides the facts of the arguments.
 struct RmsNormConfig {
   std::int64_t h = 0;
@@ -43,6 +46,7 @@ struct RmsNormConfig {
   bool persistent = false;  ///< blocks walk over rows and load the next one early
   bool looped = false;      ///< rows too long for registers are read twice
   bool has_bias = false;
+  WeightPath weight_path = WeightPath::registers;
   WeightOrder order = WeightOrder::last;
   friend bool operator==(const RmsNormConfig&, const RmsNormConfig&) = default;
   int threads() const { return threads_per_row * rows_per_block; }

@@ -18,8 +18,11 @@ struct Share {
 
 class TileCopyKernel {
  public:
-  explicit TileCopyKernel(const TileCopyConfig& config, Type unit)
-      : config_(config), units_(config.vector_bytes * 8 / bits(unit)) {}
+  TileCopyKernel(const TileCopyConfig& config, const TensorArg& src)
+      : config_(config),
+        units_(config.vector_bytes * 8 / bits(src.type)),
+        rows_type_(is_short_extent(src.shape[0].value()) ? s32 : s64),
+        columns_type_(is_short_extent(src.shape[1].value()) ? s32 : s64) {}
 
   void operator()(const Tensor& src, const Tensor& dst, const Value& tiles_n,
                   const Value& tiles) const {
@@ -99,11 +102,13 @@ class TileCopyKernel {
   Share share_of(const Value& tile, const Value& tiles_n) const {
     Value thread = linear_thread_idx();
     if (config_.flat) {
-      return {constant(s32, 0), tile * (config_.tile_n() * units_) + thread * units_};
+      Value piece = tile.to(columns_type_) * (config_.tile_n() * units_);
+      return {constant(s32, 0), piece + (thread * units_).to(columns_type_)};
     }
-    Value row = tile / tiles_n * config_.tile_m() + thread / config_.threads_n;
-    Value column = (tile % tiles_n * config_.tile_n() + thread % config_.threads_n) * units_;
-    return {row, column};
+    Value row = (tile / tiles_n).to(rows_type_) * config_.tile_m() +
+                (thread / config_.threads_n).to(rows_type_);
+    Value vector = (tile % tiles_n * config_.tile_n() + thread % config_.threads_n);
+    return {row, vector.to(columns_type_) * units_};
   }
 
   /// Distance of the thread's j-th vector from its first: rows, or units if flat.
@@ -124,7 +129,8 @@ class TileCopyKernel {
   }
 
   TileCopyConfig config_;
-  int units_;  // of a vector
+  int units_;                      // of a vector
+  Type rows_type_, columns_type_;  // of indices
 };
 
 }  // namespace
@@ -133,7 +139,7 @@ Traced TileCopyPlan::trace(ptx::Target target) const {
   TraceOptions options{.name = "tile_copy", .target = target, .block = {config.threads, 1, 1}};
   constexpr std::int64_t kMaxTiles = 2'147'483'647;
   ScalarArg count{s32, {1, 1, kMaxTiles}};
-  return tilewright::trace(options, TileCopyKernel(config, src.type), src_arg, dst_arg, count,
+  return tilewright::trace(options, TileCopyKernel(config, src_arg), src_arg, dst_arg, count,
                            count);
 }
 

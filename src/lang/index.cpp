@@ -101,9 +101,8 @@ Int to_int(const Value& value, SourceLoc at) {
   bool known = facts.lo > std::numeric_limits<std::int32_t>::min() &&
                facts.hi < std::numeric_limits<std::int32_t>::max();
   Facts base_facts = lang::facts_of_type(value.type());
-  if (known) {
-    base_facts = Facts{std::gcd(facts.divisor, addend), facts.lo - addend, facts.hi - addend};
-  }
+  if (known) base_facts = {1, facts.lo - addend, facts.hi - addend};
+  base_facts.divisor = std::gcd(facts.divisor, addend);
   Value base = ValueAccess::with_addend(value, 0, base_facts);
   return symbol_of(base, tracer) + Int(addend);
 }

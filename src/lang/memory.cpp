@@ -13,39 +13,35 @@ using lang::Tracer;
 
 namespace {
 
-const char* cache_suffix(Cache cache, bool load) {
+/// Where the word stands differs: `ld.volatile.global`, `ld.global.cs`, `ld.global.nc.L1::...`.
+const char* cache_suffix(Cache cache) {
   switch (cache) {
     case Cache::all:
+    case Cache::volatile_:
       return "";
     case Cache::global:
       return ".cg";
     case Cache::streaming:
       return ".cs";
     case Cache::no_allocate:
-      return load ? ".L1::no_allocate" : ".L1::no_allocate";
+      return ".L1::no_allocate";
   }
   return "";
 }
 
-const char* space_name(const Tensor& tensor) {
-  return tensor.space() == MemorySpace::global ? ".global" : ".shared";
-}
-
 std::string load_op(const Tensor& tensor, LoadOptions options) {
-  bool global = tensor.space() == MemorySpace::global;
-  std::string op = "ld";
-  op += space_name(tensor);
-  if (global && options.cache != Cache::no_allocate) op += cache_suffix(options.cache, true);
-  if (global && options.read_only) op += ".nc";
-  if (global && options.cache == Cache::no_allocate) op += cache_suffix(options.cache, true);
+  if (tensor.space() == MemorySpace::shared) return "ld.shared";
+  std::string op = options.cache == Cache::volatile_ ? "ld.volatile.global" : "ld.global";
+  if (options.cache != Cache::no_allocate) op += cache_suffix(options.cache);
+  if (options.read_only) op += ".nc";
+  if (options.cache == Cache::no_allocate) op += cache_suffix(options.cache);
   return op;
 }
 
 std::string store_op(const Tensor& tensor, StoreOptions options) {
-  std::string op = "st";
-  op += space_name(tensor);
-  if (tensor.space() == MemorySpace::global) op += cache_suffix(options.cache, false);
-  return op;
+  if (tensor.space() == MemorySpace::shared) return "st.shared";
+  if (options.cache == Cache::volatile_) return "st.volatile.global";
+  return std::string("st.global") + cache_suffix(options.cache);
 }
 
 std::string bits_suffix(int width) { return ".b" + std::to_string(width); }

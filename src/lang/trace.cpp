@@ -23,11 +23,12 @@ std::int64_t power_of_two_divisor(std::int64_t n, std::int64_t most) {
   return std::min(most, n & -n);
 }
 
-/// Extents fit s32 unless this one does not; strides are 64-bit in any case.
+/// Extents up to 2^30 are 32-bit, so that indices a tile beyond the end do not wrap.
+constexpr std::int64_t kMaxShortExtent = std::int64_t{1} << 30;
+
 IntFacts extent_facts(std::int64_t extent) {
-  constexpr std::int64_t kMax32 = std::numeric_limits<std::int32_t>::max();
-  std::int64_t most = extent <= kMax32 ? kMax32 : std::numeric_limits<std::int64_t>::max() / 16;
-  return {1, 0, most};
+  bool is_short = extent <= kMaxShortExtent;
+  return {1, 0, is_short ? kMaxShortExtent : std::numeric_limits<std::int64_t>::max() / 16};
 }
 
 IntFacts stride_facts(std::int64_t stride, std::int64_t divisor) {
@@ -77,12 +78,13 @@ std::string to_string(const TensorArg& arg) {
   for (int i = 0; i < arg.shape.rank(); ++i) {
     const Int& extent = arg.shape[i].value();
     const Int& stride = arg.stride[i].value();
-    if (!extent.is_static())
-      text += extent.max() > std::numeric_limits<std::int32_t>::max() ? " long" : "";
+    if (!extent.is_static()) text += extent.max() > kMaxShortExtent ? " long" : "";
     if (!stride.is_static()) text += stride.min() < 0 ? " signed" : "";
   }
   return text;
 }
+
+bool is_short_extent(const Int& extent) { return extent.max() <= kMaxShortExtent; }
 
 std::string mismatch(const TensorArg& arg, const View& view) {
   if (view.type != arg.type) {
@@ -200,8 +202,7 @@ Tensor Recorder::parameter(const TensorArg& arg) {
   Value address = tracer.result(u64, global, Uniformity::grid, address_facts);
   auto bind = [&](const Int& leaf, Param::Kind kind, int mode) -> Int {
     if (leaf.is_static()) return leaf;
-    constexpr std::int64_t kMax32 = std::numeric_limits<std::int32_t>::max();
-    bool small = kind == Param::Kind::extent && leaf.max() <= kMax32;
+    bool small = kind == Param::Kind::extent && is_short_extent(leaf);
     Value value = load_parameter({kind, index, mode, small ? s32 : s64},
                                  {leaf.divisor(), leaf.min(), leaf.max()});
     return to_int(value);

@@ -4,8 +4,6 @@
 
 #include "tilewright/module.h"
 
-#include <limits>
-
 namespace tilewright {
 
 void pack(Parameters& parameters, const TensorArg& arg, const View& view, SourceLoc at) {
@@ -21,7 +19,7 @@ void pack(Parameters& parameters, const TensorArg& arg, const View& view, Source
     const Int& extent = arg.shape[i].value();
     if (extent.is_static()) continue;
     std::int64_t value = view.shape[static_cast<std::size_t>(i)];
-    if (extent.max() <= std::numeric_limits<std::int32_t>::max()) {
+    if (is_short_extent(extent)) {
       parameters.add(static_cast<std::int32_t>(value));
     } else {
       parameters.add(value);
