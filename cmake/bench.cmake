@@ -3,6 +3,10 @@
 if(NOT TILEWRIGHT_BENCH)
   return()
 endif()
+
+# The errors of the maths functions over all f32 numbers: its own options, no Google Benchmark.
+tilewright_program(maths_sweep SOURCES ${PROJECT_SOURCE_DIR}/bench/maths/sweep.cpp)
+
 find_package(benchmark QUIET)
 if(NOT benchmark_FOUND)
   message(STATUS "Google Benchmark not found: the benchmarks are not built")

@@ -26,6 +26,8 @@
 #include "tilewright/copy.h"
 #include "tilewright/fragment.h"
 #include "tilewright/inline_ptx.h"
+#include "tilewright/math.h"
+#include "tilewright/math_functions.h"
 #include "tilewright/sync.h"
 #include "tilewright/tensor.h"
 #include "tilewright/thread.h"
