@@ -11,8 +11,8 @@ class Event;
 /// A queue of work. On an emulated device everything has finished when the call returns.
 class Stream {
  public:
-  /// A stream of its own that does not wait for the default stream; it is destroyed with the
-  /// object.
+  /// A stream of its own, destroyed with the object. It and the legacy default stream wait for one
+  /// another, as all streams made with the driver's default flags do.
   explicit Stream(const Device& device);
   /// The device's default stream (the legacy one on cuda devices).
   static Stream default_of(const Device& device);

@@ -163,6 +163,25 @@ AssemblerChoice choose_assembler(ptx::Version ptx, int max_cuda, const std::stri
   return choice;
 }
 
+namespace {
+
+[[noreturn]] void fail_without_assembler(const std::string& reasons, SourceLoc at) {
+  throw Error(ErrorKind::unsupported,
+              "assemble: no assembler can be used (" + reasons +
+                  "); pip install nvidia-cuda-nvcc, or run the kernel on an emulated device",
+              at);
+}
+
+}  // namespace
+
+std::optional<Assembler> choose_for_device(const std::string& ptx, int max_cuda,
+                                           const AssembleOptions& options, SourceLoc at) {
+  if (options.assembler == "driver") return std::nullopt;
+  AssemblerChoice choice = choose_assembler(ptx_version(ptx, at), max_cuda, options.assembler);
+  if (!choice.chosen && !options.assembler.empty()) fail_without_assembler(choice.reasons, at);
+  return choice.chosen;
+}
+
 Assembled assemble_with(const Assembler& assembler, const AssembleJob& job, SourceLoc at) {
   auto start = std::chrono::steady_clock::now();
   AssembleOutput output =
@@ -213,13 +232,7 @@ Assembled assemble(const std::string& ptx, ptx::Target target, const AssembleOpt
                    int max_cuda, SourceLoc at) {
   detail::AssemblerChoice choice =
       detail::choose_assembler(detail::ptx_version(ptx, at), max_cuda, options.assembler);
-  if (!choice.chosen) {
-    throw Error(
-        ErrorKind::unsupported,
-        "assemble: no assembler can be used (" + choice.reasons +
-            "); pip install nvidia-cuda-nvcc, or run the kernel on emu:" + ptx::to_string(target),
-        at);
-  }
+  if (!choice.chosen) detail::fail_without_assembler(choice.reasons, at);
   return detail::assemble_with(*choice.chosen, {ptx, target, options}, at);
 }
 

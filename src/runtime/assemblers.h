@@ -43,6 +43,10 @@ struct AssemblerChoice {
   std::string reasons;
 };
 AssemblerChoice choose_assembler(ptx::Version ptx, int max_cuda, const std::string& name);
+/// The same for code that a CUDA device is to load: nothing leaves it to the driver. Throws
+/// Error(unsupported) where the options name an assembler that cannot be used.
+std::optional<Assembler> choose_for_device(const std::string& ptx, int max_cuda,
+                                           const AssembleOptions& options, SourceLoc at);
 Assembled assemble_with(const Assembler& assembler, const AssembleJob& job, SourceLoc at);
 
 /// The .version of a PTX text. Throws Error(user) if it has none.

@@ -154,17 +154,16 @@ class Maker {
   /// assembler makes any.
   std::optional<Assembled> machine_code(const KernelSource& source, const Hash& key) {
     if (std::optional<Assembled> found = from_disk(key)) return found;
-    if (request_.options.assembler == "driver") return std::nullopt;
-    AssemblerChoice choice = choose_assembler(ptx_version(source.ptx, request_.at),
-                                              request_.max_cuda, request_.options.assembler);
-    if (!choice.chosen) return std::nullopt;
+    std::optional<Assembler> assembler =
+        choose_for_device(source.ptx, request_.max_cuda, request_.options, request_.at);
+    if (!assembler) return std::nullopt;
     bool waited = false;
     FileLock lock = disk_.lock(key, waited);
     if (waited) ++counters_.waited;
     // Another process may have made it since we looked.
     if (std::optional<Assembled> found = from_disk(key)) return found;
     AssembleJob job{source.ptx, request_.target, request_.options};
-    Assembled made = assemble_with(*choice.chosen, job, request_.at);
+    Assembled made = assemble_with(*assembler, job, request_.at);
     ++counters_.assembled;
     disk_.store_code(key, made,
                      {.target = request_.target,

@@ -2,6 +2,7 @@
 // Loaded kernels, and their launches.
 #include "tilewright/kernel.h"
 
+#include "runtime/assemblers.h"
 #include "runtime/backend.h"
 
 namespace tilewright {
@@ -68,9 +69,11 @@ Kernel load_ptx(const Device& device, const std::string& ptx, std::string_view e
                 const AssembleOptions& options, SourceLoc at) {
   detail::LoadRequest request{
       .assembled = {}, .ptx = ptx, .entry = std::string(entry), .metadata = {}, .options = options};
-  if (device.kind() == DeviceKind::cuda && options.assembler != "driver" && have_assembler()) {
-    request.assembled =
-        assemble(ptx, device.target(), options, device.properties().driver_version, at);
+  if (device.kind() == DeviceKind::cuda) {
+    int max_cuda = device.properties().driver_version;
+    if (auto assembler = detail::choose_for_device(ptx, max_cuda, options, at)) {
+      request.assembled = detail::assemble_with(*assembler, {ptx, device.target(), options}, at);
+    }
   }
   return Kernel(device, device.backend().load(std::move(request), at));
 }

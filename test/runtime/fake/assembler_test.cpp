@@ -62,14 +62,14 @@ TEST_F(Assembling, SkipsAnAssemblerThatIsTooOldForThePtx) {
   EXPECT_EQ(error_of([] { assemble(".version 9.4\n", kSm90a); }),
             "assemble: no assembler can be used (nvptxcompiler: switched off by "
             "TILEWRIGHT_NVPTXCOMPILER; ptxas: 13.0.88 reads PTX up to 9.0, this is 9.4); pip "
-            "install nvidia-cuda-nvcc, or run the kernel on emu:sm_90a");
+            "install nvidia-cuda-nvcc, or run the kernel on an emulated device");
 }
 
 TEST_F(Assembling, SkipsAnAssemblerThatIsNewerThanTheDriver) {
   EXPECT_EQ(error_of([] { assemble(kPtx, kSm90a, {}, 12080); }),
             "assemble: no assembler can be used (nvptxcompiler: switched off by "
             "TILEWRIGHT_NVPTXCOMPILER; ptxas: 13.0.88 is newer than the driver, which is for CUDA "
-            "12.8); pip install nvidia-cuda-nvcc, or run the kernel on emu:sm_90a");
+            "12.8); pip install nvidia-cuda-nvcc, or run the kernel on an emulated device");
 }
 
 TEST_F(Assembling, SaysWhyAProgramIsNoAssembler) {

@@ -114,6 +114,30 @@ TEST_F(KernelCacheTest, LetsTheDriverAssembleWhereNothingElseDoes) {
   EXPECT_EQ(status().modules, 1);
 }
 
+TEST_F(KernelCacheTest, LeavesPtxToTheDriverThatIsTooNewForTheAssembler) {
+  ptx_ = ".version 9.1\n.target sm_90a\n";
+  EXPECT_EQ(get_afresh().assembled().assembler, "driver 13.0");
+}
+
+TEST_F(KernelCacheTest, RefusesAnAssemblerThatWasNamedAndCannotBeUsed) {
+  KernelCache cache(options());
+  Device device = Device::open("cuda:0");
+  EXPECT_EQ(error_of([&] { get(cache, device, "scale v1", {.assembler = "nvptxcompiler"}); }),
+            "assemble: no assembler can be used (nvptxcompiler: switched off by "
+            "TILEWRIGHT_NVPTXCOMPILER; ptxas: not the one that was asked for); pip install "
+            "nvidia-cuda-nvcc, or run the kernel on an emulated device");
+}
+
+TEST_F(KernelCacheTest, AssemblesWithoutADevice) {
+  KernelCache cache({.directory = path()});
+  auto trace = [&](ptx::LineInfo) { return source(); };
+  EXPECT_EQ(cache.assemble({90, 'a'}, "scale v1", trace).bytes.size(), 4u);
+  EXPECT_EQ(cache.assemble({90, 'a'}, "scale v1", trace).bytes.size(), 4u);
+  EXPECT_EQ(traces_, 1);
+  get(cache, Device::open("cuda:0"));
+  EXPECT_EQ(traces_, 1) << "a device finds what was assembled ahead of time";
+}
+
 TEST_F(KernelCacheTest, PassesOverCodeOfANewerAssemblerThanTheDriver) {
   detail::DiskCache disk(options());
   detail::Hash key{1, 2};
