@@ -24,7 +24,9 @@ Layout canonical(const Layout& layout) {
 
 struct Canonical {
   LayoutValue operator()(const Layout& v) const { return canonical(v); }
-  LayoutValue operator()(const ComposedLayout& v) const { return v.with(canonical(v.layout)); }
+  LayoutValue operator()(const ComposedLayout& v) const {
+    return plain(v.with(canonical(v.layout)));
+  }
   LayoutValue operator()(const OffsetLayout& v) const {
     return OffsetLayout{canonical(v.layout), v.offset};
   }

@@ -20,6 +20,14 @@ V crd2idx_of(A a) {
   return evaluate(a.tuple(0), a.tuple(1), a.tuple(2));
 }
 
+V composed_layout_eval_of(A a) {
+  const ComposedLayout layout = a.size() == 2 ? a.composed(0)
+                                : a.size() == 3
+                                    ? ComposedLayout(a.swizzle(0), 0, a.layout(1))
+                                    : ComposedLayout(a.swizzle(0), a.integer(1), a.layout(2));
+  return IntTuple(layout(a.tuple(a.size() - 1)));
+}
+
 V idx2crd_of(A a) {
   if (a.size() == 3) return idx2crd(a.tuple(0), a.tuple(1), a.tuple(2));
   return a.holds_layout(1) ? get_hier_coord(a.layout(1), a.tuple(0))
@@ -70,9 +78,8 @@ constexpr FunctionRow kRows[] = {
     {"crd2idx", "coordinate, layout (or shape, stride)", 2, 3, crd2idx_of,
      "the index of a coordinate"},
     {"evaluate", "coordinate, layout", 2, 2, crd2idx_of, "the value at a coordinate"},
-    {"composed_layout_eval", "layout, coordinate", 2, 2,
-     [](A a) -> V { return IntTuple(a.composed(0)(a.tuple(1))); },
-     "the index of a coordinate behind a swizzle"},
+    {"composed_layout_eval", "layout (or swizzle (, offset), layout), coordinate", 2, 4,
+     composed_layout_eval_of, "the index of a coordinate behind a swizzle"},
     {"idx2crd", "index, shape (, stride)", 2, 3, idx2crd_of, "the coordinate of an index"},
     {"crd2crd", "coordinate, shape, shape", 3, 3,
      [](A a) -> V { return crd2crd(a.tuple(0), a.tuple(1), a.tuple(2)); },

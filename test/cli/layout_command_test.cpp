@@ -51,6 +51,8 @@ TEST(LayoutCommand, DifferencesArePrintedAndFailTheRun) {
     {"id": "c", "op": "coalesce", "inputs": ["(1,8):(3,1)"], "expected": "(1,8):(0,1)", "accept": ["8:1"]},
     {"id": "d", "op": "complement", "inputs": ["(4,2):(1,2)", "16"], "expected": "2:8"},
     {"id": "e", "op": "left_inverse", "inputs": ["(8,6):(3,24)"], "expected": "(3,48):(48,1)"},
+    {"id": "g", "op": "composition_swizzle", "inputs": ["Sw<0,3,3>", "5", "8:1"], "expected": "Sw<0,4,3> o 5 o 8:1"},
+    {"id": "h", "op": "composed_layout_eval", "inputs": ["Sw<1,0,3>", "16", "(16,8):(1,16)", "(9,6)"], "expected": "120"},
     {"id": "f", "op": "filter_zeros", "inputs": ["(1,8):(3,1)"], "expected": "(1,8):(9,1)"}])json";
   const Output result = run({.expression = {}, .svg = {}, .cases = path});
   EXPECT_EQ(result.code, 1);
@@ -60,7 +62,7 @@ TEST(LayoutCommand, DifferencesArePrintedAndFailTheRun) {
       "d: complement((4,2):(1,2), 16): expected 2:8, got error: complement: (4,2):(1,2) overlaps "
       "itself or runs backwards (the mode 2:2 starts before index 4); only an injective layout "
       "with positive strides has a complement\n"
-      "4 passed, 2 failed\n");
+      "6 passed, 2 failed\n");
   std::filesystem::remove(path);
 }
 
