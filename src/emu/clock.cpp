@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Joins of vector clocks that share what does not change.
+#include "emu/clock.h"
+
+#include <algorithm>
+
+namespace tilewright::emu::detail {
+
+namespace {
+bool covers(const Clock& a, const Clock& b) {
+  for (std::size_t i = 0; i < b.at.size(); ++i) {
+    if ((i < a.at.size() ? a.at[i] : 0) < b.at[i]) return false;
+  }
+  return true;
+}
+}  // namespace
+
+ClockRef join(const ClockRef& a, const ClockRef& b) {
+  if (!b || a == b) return a;
+  if (!a) return b;
+  if (covers(*a, *b)) return a;
+  if (covers(*b, *a)) return b;
+  auto out = std::make_shared<Clock>(*a);
+  if (out->at.size() < b->at.size()) out->at.resize(b->at.size());
+  for (std::size_t i = 0; i < b->at.size(); ++i)
+    out->at[i] = std::max(out->at[i], b->at[i]);
+  return out;
+}
+
+ClockRef raised(const ClockRef& clock, std::uint32_t agent, std::uint32_t epoch) {
+  if (clock && (*clock)[agent] >= epoch) return clock;
+  auto out = clock ? std::make_shared<Clock>(*clock) : std::make_shared<Clock>();
+  if (out->at.size() <= agent) out->at.resize(agent + 1);
+  out->at[agent] = epoch;
+  return out;
+}
+
+SnapshotRef join(const SnapshotRef& a, const SnapshotRef& b) {
+  if (!b || a == b) return a;
+  if (!a) return b;
+  auto out = std::make_shared<Snapshot>();
+  out->reserve(std::max(a->size(), b->size()));
+  auto i = a->begin();
+  auto j = b->begin();
+  while (i != a->end() || j != b->end()) {
+    if (j == b->end() || (i != a->end() && i->block < j->block)) {
+      out->push_back(*i++);
+    } else if (i == a->end() || j->block < i->block) {
+      out->push_back(*j++);
+    } else {
+      out->push_back({i->block, join(i->generic, j->generic), join(i->async, j->async)});
+      ++i;
+      ++j;
+    }
+  }
+  return out;
+}
+
+void LaneClocks::split() {
+  if (each) return;
+  each = std::make_unique<std::array<Knowledge, 32>>();
+  each->fill(common);
+}
+
+void LaneClocks::try_unify() {
+  if (!each) return;
+  const Knowledge& first = (*each)[0];
+  for (const Knowledge& k : *each) {
+    const bool same = k.generic == first.generic && k.async == first.async &&
+                      k.foreign == first.foreign && k.fenced == first.fenced && k.pending.empty();
+    if (!same) return;
+  }
+  unify(Knowledge(first));
+}
+
+void LaneClocks::unify(Knowledge knowledge) {
+  each.reset();
+  common = std::move(knowledge);
+}
+
+}  // namespace tilewright::emu::detail

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vector clocks: what a thread knows to have happened, in its own block and in others.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace tilewright::emu::detail {
+
+/// For each agent of one block, the last epoch known. Agents are the block's threads, then one
+/// cp.async agent a thread, then slots for bulk copies. Absent entries are 0.
+struct Clock {
+  std::vector<std::uint32_t> at;
+  std::uint32_t operator[](std::uint32_t agent) const { return agent < at.size() ? at[agent] : 0; }
+};
+using ClockRef = std::shared_ptr<const Clock>;
+
+/// The elementwise maximum; shares an argument that is already it. Null is zero.
+ClockRef join(const ClockRef& a, const ClockRef& b);
+/// `clock` with one agent raised to `epoch`.
+ClockRef raised(const ClockRef& clock, std::uint32_t agent, std::uint32_t epoch);
+
+/// Knowledge of one block: what is known, and which of it the asynchronous proxy may see.
+struct Known {
+  std::uint32_t block = 0;
+  ClockRef generic;
+  ClockRef async;
+};
+/// Knowledge of several blocks, by ascending block number; what synchronisation objects carry.
+using Snapshot = std::vector<Known>;
+using SnapshotRef = std::shared_ptr<const Snapshot>;
+
+SnapshotRef join(const SnapshotRef& a, const SnapshotRef& b);
+
+/// What a release by some thread hands on, and how far: kept by synchronisation words.
+struct Released {
+  SnapshotRef snapshot;
+  std::uint32_t block = 0;  ///< of the releasing thread
+  std::uint32_t cluster = 0;
+  int device = 0;
+  std::uint8_t scope = 0;  ///< emu::detail::Scope
+};
+
+/// The knowledge of a thread, or of the 32 lanes of a warp while they have the same.
+struct Knowledge {
+  ClockRef generic, async;        ///< of the own block
+  SnapshotRef foreign;            ///< of other blocks
+  SnapshotRef fenced;             ///< handed on by later strong writes: set by a release fence
+  std::uint8_t fence_scope = 0;   ///< of that fence
+  std::vector<Released> pending;  ///< observed by relaxed reads: taken by a later acquire fence
+};
+
+/// The knowledge of a warp's lanes and their own epochs.
+struct LaneClocks {
+  Knowledge common;
+  std::unique_ptr<std::array<Knowledge, 32>> each;  ///< while the lanes differ
+  std::array<std::uint32_t, 32> epoch{};            ///< an access is known to have happened once
+                                                    ///< its epoch is; releases begin a new one
+  Knowledge& lane(unsigned lane) { return each ? (*each)[lane] : common; }
+  /// Gives every lane a copy of its own.
+  void split();
+  /// Makes the lanes' knowledge common if it is the same.
+  void try_unify();
+  /// All lanes have `knowledge` from now on.
+  void unify(Knowledge knowledge);
+};
+
+}  // namespace tilewright::emu::detail

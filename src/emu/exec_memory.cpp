@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// ld and st: rows of 32 lanes at once where addresses are consecutive or equal, else lane by lane.
+#include "emu/access.h"
+#include "emu/handlers.h"
+#include "emu/local.h"
+#include "emu/order.h"
+#include "emu/traffic.h"
+
+#include <bit>
+#include <cstring>
+
+namespace tilewright::emu::detail {
+
+namespace {
+
+std::uint64_t read_element(const std::byte* data, std::int64_t bytes, Type type) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, data, static_cast<std::size_t>(bytes));
+  return extended(value, bytes, type);
+}
+
+struct Transfer {
+  Exec& x;
+  const Inst& in;
+  const OpInfo& info;
+  Space space;
+  const Addresses& addresses;
+  int data_operand;
+  std::int64_t lane_bytes;
+  Strength strength;
+
+  const Slot& element(int i) const {
+    return in.slot[info.start[static_cast<std::size_t>(data_operand)] + static_cast<unsigned>(i)];
+  }
+};
+
+/// How the addresses of the active lanes lie.
+enum class Pattern : std::uint8_t { row, broadcast, other };
+
+Pattern classify(const Addresses& a, std::int64_t bytes) {
+  if (a.mask == ~std::uint32_t{0}) {
+    bool row = true;
+    bool same = true;
+    for (unsigned l = 1; l < 32; ++l) {
+      row &= a.at[l] == a.at[0] + l * static_cast<std::uint64_t>(bytes);
+      same &= a.at[l] == a.at[0];
+    }
+    return row ? Pattern::row : same ? Pattern::broadcast : Pattern::other;
+  }
+  const auto first = static_cast<unsigned>(std::countr_zero(a.mask));
+  std::uint32_t differ = 0;
+  for (unsigned l = 0; l < 32; ++l) {
+    differ |= static_cast<std::uint32_t>(a.at[l] != a.at[first]) << l;
+  }
+  return (differ & a.mask) == 0 ? Pattern::broadcast : Pattern::other;
+}
+
+void load_lane(const Transfer& t, unsigned lane, const Located& l) {
+  Exec& x = t.x;
+  for (int i = 0; i < t.info.vec; ++i) {
+    const Slot& slot = t.element(i);
+    if (slot.cls == Class::sink) continue;
+    const std::byte* from = l.data == nullptr ? nullptr : l.data + i * t.info.bytes;
+    if (t.info.bytes == 16) {
+      std::uint64_t half[2] = {0, 0};
+      if (from != nullptr) std::memcpy(half, from, 16);
+      x.set(slot, lane, half[0]);
+      x.lanes<std::uint64_t>(slot)[32 + lane] = half[1];
+    } else {
+      x.set(slot, lane, from == nullptr ? 0 : read_element(from, t.info.bytes, t.info.type));
+    }
+  }
+}
+
+void load_each(const Transfer& t) {
+  Exec& x = t.x;
+  for (std::uint32_t left = t.addresses.mask; left != 0; left &= left - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(left));
+    const std::uint64_t address = t.addresses.at[lane];
+    Located l;
+    if (!locate(x, lane, t.space, address, t.lane_bytes, t.lane_bytes, Purpose::read, l)) {
+      load_lane(t, lane, Located{});
+      continue;
+    }
+    if (l.shadowed) {
+      note_access(x, lane, l.target, address, t.lane_bytes, Access::read, t.strength,
+                  thread_actor(x, lane));
+    }
+    if (!is_initialized(l, 0, t.lane_bytes)) {
+      report_uninitialized(x, lane, l.target, address, t.lane_bytes);
+    }
+    load_lane(t, lane, l);
+  }
+}
+
+/// All 32 lanes read consecutive 4- or 8-byte elements into registers of that width.
+bool load_row(const Transfer& t) {
+  Exec& x = t.x;
+  const std::int64_t bytes = t.info.bytes;
+  const Slot& slot = t.element(0);
+  if (t.info.vec != 1 || (bytes != 4 && bytes != 8)) return false;
+  if (slot.cls != (bytes == 4 ? Class::b32 : Class::b64)) return false;
+  const std::uint64_t address = t.addresses.at[0];
+  if (address % static_cast<std::uint64_t>(bytes) != 0) return false;
+  Located l;
+  if (!locate_quietly(x, t.space, address, 32 * bytes, Purpose::read, l)) return false;
+  if (l.data == nullptr || !is_initialized(l, 0, 32 * bytes)) return false;
+  const auto words = static_cast<unsigned>(bytes / 4);
+  if (l.shadowed && !note_row(x, l.target, words, Access::read, t.strength)) return false;
+  std::memcpy(x.lanes<std::byte>(slot), l.data, static_cast<std::size_t>(32 * bytes));
+  x.defined(slot) = ~std::uint32_t{0};
+  return true;
+}
+
+bool load_broadcast(const Transfer& t) {
+  Exec& x = t.x;
+  if (t.lane_bytes % 4 != 0 || t.info.bytes == 16) return false;
+  const auto first = static_cast<unsigned>(std::countr_zero(t.addresses.mask));
+  const std::uint64_t address = t.addresses.at[first];
+  if (address % static_cast<std::uint64_t>(t.lane_bytes) != 0) return false;
+  Located l;
+  if (!locate_quietly(x, t.space, address, t.lane_bytes, Purpose::read, l)) return false;
+  if (l.data == nullptr || !is_initialized(l, 0, t.lane_bytes)) return false;
+  const auto words = static_cast<unsigned>(t.lane_bytes / 4);
+  if (l.shadowed && !note_broadcast(x, t.addresses.mask, l.target, words, t.strength)) return false;
+  for (int i = 0; i < t.info.vec; ++i) {
+    const Slot& slot = t.element(i);
+    if (slot.cls == Class::sink) continue;
+    const std::uint64_t value = read_element(l.data + i * t.info.bytes, t.info.bytes, t.info.type);
+    for (std::uint32_t left = t.addresses.mask; left != 0; left &= left - 1) {
+      x.set(slot, static_cast<unsigned>(std::countr_zero(left)), value);
+    }
+  }
+  return true;
+}
+
+void load_part(const Transfer& t) {
+  switch (t.space) {
+    case Space::local:
+      load_local(t.x, t.in, t.addresses, t.data_operand);
+      return;
+    case Space::param:
+      load_param(t.x, t.in, t.addresses, t.data_operand);
+      return;
+    case Space::generic:
+    case Space::global:
+    case Space::shared:
+    case Space::shared_cluster:
+    case Space::const_:
+      break;
+  }
+  count_access(t.x, t.space, t.addresses, t.lane_bytes, Access::read);
+  switch (classify(t.addresses, t.lane_bytes)) {
+    case Pattern::row:
+      if (load_row(t)) return;
+      break;
+    case Pattern::broadcast:
+      if (load_broadcast(t)) return;
+      break;
+    case Pattern::other:
+      break;
+  }
+  load_each(t);
+}
+
+void store_lane(const Transfer& t, unsigned lane, std::byte* out) {
+  for (int i = 0; i < t.info.vec; ++i) {
+    const Slot& slot = t.element(i);
+    std::uint64_t half[2] = {t.x.value(slot, lane), 0};
+    if (t.info.bytes == 16) half[1] = t.x.lanes<const std::uint64_t>(slot)[32 + lane];
+    std::memcpy(out + i * t.info.bytes, half, static_cast<std::size_t>(t.info.bytes));
+  }
+}
+
+std::uint32_t undefined_lanes(const Transfer& t) {
+  std::uint32_t all = ~std::uint32_t{0};
+  for (int i = 0; i < t.info.vec; ++i)
+    all &= t.x.defined(t.element(i));
+  return t.addresses.mask & ~all;
+}
+
+void store_each(const Transfer& t, std::uint32_t undefined) {
+  Exec& x = t.x;
+  for (std::uint32_t left = t.addresses.mask; left != 0; left &= left - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(left));
+    const std::uint64_t address = t.addresses.at[lane];
+    Located l;
+    if (!locate(x, lane, t.space, address, t.lane_bytes, t.lane_bytes, Purpose::write, l)) continue;
+    std::byte fresh[32];
+    store_lane(t, lane, fresh);
+    if (l.shadowed) {
+      note_access(x, lane, l.target, address, t.lane_bytes, Access::write, t.strength,
+                  thread_actor(x, lane), fresh, l.data);
+    }
+    std::memcpy(l.data, fresh, static_cast<std::size_t>(t.lane_bytes));
+    set_initialized(l, 0, t.lane_bytes, (undefined >> lane & 1) == 0);
+  }
+}
+
+bool store_row(const Transfer& t) {
+  Exec& x = t.x;
+  const std::int64_t bytes = t.info.bytes;
+  const Slot& slot = t.element(0);
+  if (t.info.vec != 1 || (bytes != 4 && bytes != 8)) return false;
+  if (slot.cls != (bytes == 4 ? Class::b32 : Class::b64)) return false;
+  const std::uint64_t address = t.addresses.at[0];
+  if (address % static_cast<std::uint64_t>(bytes) != 0) return false;
+  Located l;
+  if (!locate_quietly(x, t.space, address, 32 * bytes, Purpose::write, l)) return false;
+  const auto words = static_cast<unsigned>(bytes / 4);
+  if (l.shadowed && !note_row(x, l.target, words, Access::write, t.strength)) return false;
+  std::memcpy(l.data, x.lanes<const std::byte>(slot), static_cast<std::size_t>(32 * bytes));
+  set_initialized(l, 0, 32 * bytes, true);
+  return true;
+}
+
+void store_part(const Transfer& t) {
+  switch (t.space) {
+    case Space::local:
+      store_local(t.x, t.in, t.addresses, t.data_operand);
+      return;
+    case Space::param:
+      report(t.x, {.kind = Kind::out_of_bounds,
+                   .lane = static_cast<unsigned>(std::countr_zero(t.addresses.mask)),
+                   .message = "writes to the kernel's parameters",
+                   .range = {},
+                   .other = {}});
+      return;
+    case Space::generic:
+    case Space::global:
+    case Space::shared:
+    case Space::shared_cluster:
+    case Space::const_:
+      break;
+  }
+  const std::uint32_t undefined = undefined_lanes(t);
+  if (undefined != 0 && t.space == Space::global) {
+    report_undefined(t.x, undefined, "the value stored");
+    for (int i = 0; i < t.info.vec; ++i) {
+      const Slot& slot = t.element(i);
+      if (slot.in_frame) t.x.defined(slot) |= undefined;
+    }
+  }
+  count_access(t.x, t.space, t.addresses, t.lane_bytes, Access::write);
+  t.x.run->changed();
+  if (undefined == 0 && classify(t.addresses, t.lane_bytes) == Pattern::row && store_row(t)) return;
+  store_each(t, t.space == Space::global ? 0 : undefined);
+}
+
+template <class Part>
+void for_each_space(Exec& x, const Inst& in, int address_operand, int data_operand, Part part) {
+  const OpInfo& info = *in.info;
+  const Addresses addresses = read_addresses(x, in, address_operand);
+  const std::int64_t lane_bytes = info.bytes * info.vec;
+  const Strength strength = strength_of(info);
+  if (info.space != Space::generic) {
+    part(Transfer{x, in, info, info.space, addresses, data_operand, lane_bytes, strength});
+    return;
+  }
+  std::array<SpacePart, 5> parts;
+  const int count = split_by_space(addresses, parts);
+  for (int i = 0; i < count; ++i) {
+    const SpacePart& p = parts[static_cast<unsigned>(i)];
+    // A generic address reaches the shared memory of the whole cluster.
+    const Space space = p.space == Space::shared ? Space::shared_cluster : p.space;
+    part(Transfer{x, in, info, space, p.addresses, data_operand, lane_bytes, strength});
+  }
+}
+
+}  // namespace
+
+std::uint64_t extended(std::uint64_t value, std::int64_t bytes, Type type) {
+  if (bytes >= 8 || !is_integer(type) || !is_signed(type)) return value;
+  const int shift = static_cast<int>(64 - 8 * bytes);
+  return static_cast<std::uint64_t>(static_cast<std::int64_t>(value << shift) >> shift);
+}
+
+Flow exec_load(Exec& x, const Inst& in) {
+  for_each_space(x, in, 1, 0, load_part);
+  if (in.info->order != Order::weak) after_strong_read(x, in, 1);
+  return Flow::next;
+}
+
+Flow exec_store(Exec& x, const Inst& in) {
+  if (in.info->order != Order::weak) before_strong_write(x, in, 0);
+  for_each_space(x, in, 0, 1, store_part);
+  return Flow::next;
+}
+
+/// ld.param of an entry: the same bytes for every lane.
+Flow exec_load_param(Exec& x, const Inst& in) {
+  const Addresses a = read_addresses(x, in, 1);
+  load_param(x, in, a, 0);
+  return Flow::next;
+}
+
+/// prefetch, discard and the like: no effect but on speed; addresses are not checked.
+Flow exec_prefetch(Exec&, const Inst&) { return Flow::next; }
+
+}  // namespace tilewright::emu::detail

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// mma.sync: one layout rule serves every shape, since registers pack consecutive k.
+#include "emu/gather.h"
+#include "emu/handlers.h"
+#include "emu/number.h"
+#include "emu/tile.h"
+
+#include <bit>
+
+namespace tilewright::emu::detail {
+
+namespace {
+
+struct Shape {
+  int m = 0, n = 0, k = 0;
+};
+
+Shape read_shape(const ptx::Opcode& op) {
+  for (const ptx::Mod mod : op.slots) {
+    const std::string_view word = ptx::name(mod);
+    if (mod.id == 0 || word.size() < 5 || word[0] != 'm' || word[1] < '0' || word[1] > '9')
+      continue;
+    Shape s;
+    int* field = &s.m;
+    for (const char ch : word) {
+      if (ch == 'm') field = &s.m;
+      if (ch == 'n') field = &s.n;
+      if (ch == 'k') field = &s.k;
+      if (ch >= '0' && ch <= '9') *field = *field * 10 + (ch - '0');
+    }
+    return s;
+  }
+  return {};
+}
+
+Arithmetic read_types(const ptx::Opcode& op) {
+  Arithmetic how;
+  how.d = op.type(0);
+  how.a = op.type(1);
+  how.b = op.type(2);
+  how.c = op.type(3);
+  how.saturate = op.has(ptx::mod("satfinite"));
+  how.bits_xor = op.has(ptx::mod("xor"));
+  how.bits_and = op.has(ptx::mod("and"));
+  return how;
+}
+
+std::uint64_t element_bits(std::uint64_t word, int index, int width) {
+  if (width == 64) return word;
+  return word >> (index * width) & ((std::uint64_t{1} << width) - 1);
+}
+
+const Slot& slot_of(const Inst& in, int operand, int i) {
+  return in.slot[in.info->start[static_cast<std::size_t>(operand)] + static_cast<unsigned>(i)];
+}
+
+/// A: register i of lane (g, t) holds row g + 8 (i mod rows/8), and a run of consecutive k.
+Tile read_a(Exec& x, const Inst& in, Shape s, Type type) {
+  Tile out(s.m, s.k);
+  const int width = bits(type), pack = width == 64 ? 1 : 32 / width, row_blocks = s.m / 8;
+  const int regs = in.info->count[1];
+  for (int i = 0; i < regs; ++i) {
+    const Slot& slot = slot_of(in, 1, i);
+    for (int lane = 0; lane < 32; ++lane) {
+      const std::uint64_t word = x.value(slot, static_cast<unsigned>(lane));
+      const int row = lane / 4 + 8 * (i % row_blocks);
+      for (int e = 0; e < pack; ++e) {
+        const int k = i / row_blocks * 4 * pack + lane % 4 * pack + e;
+        out.value[out.at(row, k)] = decode_number(type, element_bits(word, e, width));
+        out.defined[out.at(row, k)] = x.defined(slot) >> lane & 1;
+      }
+    }
+  }
+  return out;
+}
+
+Tile read_b(Exec& x, const Inst& in, Shape s, Type type) {
+  Tile out(s.k, s.n);
+  const int width = bits(type), pack = width == 64 ? 1 : 32 / width;
+  for (int i = 0; i < in.info->count[2]; ++i) {
+    const Slot& slot = slot_of(in, 2, i);
+    for (int lane = 0; lane < 32; ++lane) {
+      const std::uint64_t word = x.value(slot, static_cast<unsigned>(lane));
+      for (int e = 0; e < pack; ++e) {
+        const int k = i * 4 * pack + lane % 4 * pack + e;
+        out.value[out.at(k, lane / 4)] = decode_number(type, element_bits(word, e, width));
+        out.defined[out.at(k, lane / 4)] = x.defined(slot) >> lane & 1;
+      }
+    }
+  }
+  return out;
+}
+
+/// Calls `each(slot, element in the register, row, column)` for an accumulator's elements.
+template <class Each>
+void for_each_accumulator(const Inst& in, int operand, Type type, unsigned lane, Each each) {
+  const int pack = type == Type::f16 ? 2 : 1;
+  const int g = static_cast<int>(lane / 4), t = static_cast<int>(lane % 4);
+  for (int i = 0; i < in.info->count[static_cast<std::size_t>(operand)] * pack; ++i) {
+    each(slot_of(in, operand, i / pack), i % pack, g + 8 * (i / 2), 2 * t + i % 2);
+  }
+}
+
+Tile read_c(Exec& x, const Inst& in, Shape s, Type type) {
+  Tile out(s.m, s.n);
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    for_each_accumulator(in, 3, type, lane, [&](const Slot& slot, int e, int r, int c) {
+      const std::uint64_t word = x.value(slot, lane);
+      const int width = bits(type);
+      out.value[out.at(r, c)] = decode_number(type, element_bits(word, e, width));
+      out.defined[out.at(r, c)] = x.defined(slot) >> lane & 1;
+    });
+  }
+  return out;
+}
+
+void write_d(Exec& x, const Inst& in, const Tile& d, const Arithmetic& how) {
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    for_each_accumulator(in, 0, how.d, lane, [&](const Slot& slot, int e, int r, int c) {
+      std::uint64_t word = encode_number(how.d, d.value[d.at(r, c)], how.saturate);
+      const bool defined =
+          d.defined[d.at(r, c)] != 0 && (e == 0 || (x.defined(slot) >> lane & 1) != 0);
+      if (how.d == Type::f16) {
+        const std::uint64_t old = e == 0 ? 0 : x.value(slot, lane);
+        word = old | word << (16 * e);
+      }
+      x.set(slot, lane, word);
+      if (!defined) x.defined(slot) &= ~(1U << lane);
+    });
+  }
+}
+
+}  // namespace
+
+Flow exec_mma(Exec& x, const Inst& in) {
+  const ptx::Opcode& op = *in.info->opcode;
+  const Shape s = read_shape(op);
+  const Arithmetic how = read_types(op);
+  const bool volta = s.k == 4 && how.a == Type::f16;
+  const bool sparse = op.has(ptx::mod("sp")) || op.has(ptx::mod("sp::ordered_metadata"));
+  const bool whole = how.a != Type::none && how.b != Type::none && how.c != Type::none;
+  if (volta || sparse || !whole) return exec_unsupported(x, in);
+  if (gather_aligned(x) == Gather::wait) return Flow::stop;
+  x.grid->report.counters.tensor_ops += static_cast<std::uint64_t>(2 * s.m * s.n * s.k);
+  const Tile a = read_a(x, in, s, how.a), b = read_b(x, in, s, how.b), c = read_c(x, in, s, how.c);
+  write_d(x, in, multiply(a, b, c, how), how);
+  return Flow::next;
+}
+
+}  // namespace tilewright::emu::detail

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// mbarrier instructions: init, inval, arrive, expect_tx, complete_tx, test_wait, try_wait.
+#include "emu/mbarrier.h"
+
+#include "emu/handlers.h"
+
+#include <bit>
+
+namespace tilewright::emu::detail {
+
+namespace {
+
+constexpr std::uint32_t kMaxCount = (1U << 20) - 1;  ///< PTX ISA, mbarrier: valid ranges
+constexpr std::int64_t kMaxTx = (1 << 20) - 1;
+
+void misuse(Exec& x, unsigned lane, std::string message, Severity severity = Severity::error) {
+  if (!x.checks(Kind::mbarrier_misuse)) return;
+  report(x, {.kind = Kind::mbarrier_misuse,
+             .severity = severity,
+             .lane = lane,
+             .message = std::move(message),
+             .range = {},
+             .other = {}});
+}
+
+const Slot& operand(const Inst& in, int i) {
+  return in.slot[in.info->start[static_cast<std::size_t>(i)]];
+}
+
+bool has(const Inst& in, std::string_view word) { return in.info->opcode->has(ptx::mod(word)); }
+
+struct Place8 {
+  Space space = Space::shared;
+  std::uint64_t address = 0;
+};
+
+Place8 place_of(const OpInfo& info, std::uint64_t address) {
+  if (info.space != Space::generic) return {info.space, address};
+  if (space_of(address) == Space::shared) return {Space::shared_cluster, address % kWindowBytes};
+  return {Space::global, address};  // refused by find_mbarrier
+}
+
+/// The object's bytes: located, with the race check of a strong access or of init's plain write.
+bool touch(Exec& x, unsigned lane, Place8 p, Access access, Strength strength) {
+  Located l;
+  if (!locate(x, lane, p.space, p.address, 8, 8, Purpose::update, l)) return false;
+  if (l.shadowed) {
+    note_access(x, lane, l.target, p.address, 8, access, strength, thread_actor(x, lane));
+  }
+  set_initialized(l, 0, 8, true);
+  return true;
+}
+
+std::uint64_t state_of(const Mbarrier& m) { return m.phase << 24 | m.pending; }
+
+void initialize(Exec& x, const Inst& in, unsigned lane, Place8 p) {
+  const auto count = static_cast<std::uint32_t>(x.value(operand(in, 1), lane));
+  if (count < 1 || count > kMaxCount) {
+    misuse(x, lane,
+           "initialises an mbarrier with a count of " + std::to_string(count) + "; use 1 to " +
+               std::to_string(kMaxCount));
+  }
+  if (!touch(x, lane, p, Access::write, Strength::weak)) return;
+  Block* owner = owner_of(x, p.address);
+  const auto key = static_cast<std::uint32_t>(p.address & 0xffffff);
+  auto [it, fresh] = owner->mbarriers.try_emplace(key);
+  if (!fresh) {
+    misuse(
+        x, lane,
+        "initialises the mbarrier at shared address " + hex(key) + " again without mbarrier.inval",
+        Severity::undefined);
+  }
+  it->second = {};
+  it->second.expected = it->second.pending = count;
+  it->second.init_pc = x.pc;
+  x.run->changed();
+}
+
+/// The object is gone: what was done to it is no access to the bytes that remain.
+void invalidate(Exec& x, unsigned lane, Place8 p) {
+  if (find_mbarrier(x, lane, p.space, p.address) == nullptr) return;
+  Located l;
+  if (!locate(x, lane, p.space, p.address, 8, 8, Purpose::update, l)) return;
+  for (int word = 0; word < 2; ++word) {
+    l.target.view.writer[word] = 0;
+    l.target.view.reader[word] = 0;
+  }
+  owner_of(x, p.address)->mbarriers.erase(static_cast<std::uint32_t>(p.address & 0xffffff));
+}
+
+void expect(Exec& x, unsigned lane, Mbarrier& m, std::int64_t bytes) {
+  m.tx += bytes;
+  if (m.tx > kMaxTx || bytes < 0) {
+    misuse(x, lane,
+           "expects " + std::to_string(bytes) + " more bytes, " + std::to_string(m.tx) +
+               " in all; the limit is " + std::to_string(kMaxTx));
+  }
+}
+
+void arrive(Exec& x, const Inst& in, unsigned lane, Place8 p) {
+  const bool with_tx = has(in, "expect_tx");
+  const bool relaxed = has(in, "relaxed");
+  const OpInfo& info = *in.info;
+  Mbarrier* m = find_mbarrier(x, lane, p.space, p.address);
+  if (m == nullptr || !touch(x, lane, p, Access::atomic, Strength::cluster)) return;
+  std::uint32_t count = 1;
+  if (with_tx) {
+    expect(x, lane, *m, static_cast<std::int32_t>(x.value(operand(in, 2), lane)));
+  } else if (info.operands > 2) {
+    count = static_cast<std::uint32_t>(x.value(operand(in, 2), lane));
+  }
+  if (operand(in, 0).cls != Class::sink) x.set(operand(in, 0), lane, state_of(*m));
+  if (count < 1 || count > m->pending) {
+    misuse(x, lane,
+           "arrives with a count of " + std::to_string(count) + " at the mbarrier at " +
+               hex(p.address & 0xffffff) + ", where " + std::to_string(m->pending) +
+               " arrivals are pending");
+    return;
+  }
+  if (!relaxed) m->arriving = join(m->arriving, release_snapshot(*x.warp, lane));
+  m->pending -= count;
+  if (has(in, "arrive_drop")) m->expected -= std::min(count, m->expected);
+  if (has(in, "noComplete") && m->pending == 0 && m->tx == 0) {
+    misuse(x, lane, "completes the phase, which .noComplete promises not to");
+  }
+  settle(*x.run, *m);
+}
+
+void change_tx(Exec& x, const Inst& in, unsigned lane, Place8 p) {
+  Mbarrier* m = find_mbarrier(x, lane, p.space, p.address);
+  if (m == nullptr || !touch(x, lane, p, Access::atomic, Strength::cluster)) return;
+  const auto bytes = static_cast<std::int32_t>(x.value(operand(in, 1), lane));
+  if (has(in, "complete_tx")) {
+    complete_tx(*x.run, *m, bytes, nullptr);
+  } else {
+    expect(x, lane, *m, bytes);
+    settle(*x.run, *m);
+  }
+}
+
+/// Lanes that see the phase complete; they acquire.
+void wait(Exec& x, const Inst& in) {
+  const bool parity = has(in, "parity");
+  std::uint32_t done = 0;
+  SnapshotRef snapshot;
+  std::uint32_t sharing = 0;
+  auto flush = [&] {
+    if (sharing != 0 && !has(in, "relaxed")) acquire_lanes(*x.warp, sharing, snapshot);
+    sharing = 0;
+  };
+  for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(left));
+    const std::uint64_t at =
+        x.value(operand(in, 1), lane) + static_cast<std::uint64_t>(in.info->offset[1]);
+    const Place8 p = place_of(*in.info, at);
+    const Mbarrier* m = find_mbarrier(x, lane, p.space, p.address);
+    if (m == nullptr || !touch(x, lane, p, Access::atomic, Strength::cluster)) {
+      done |= 1U << lane;
+      continue;
+    }
+    const std::uint64_t arg = x.value(operand(in, 2), lane);
+    const bool complete = parity ? (m->phase & 1) != (arg & 1) : m->phase > arg >> 24;
+    if (!complete) continue;
+    done |= 1U << lane;
+    if (m->completed != snapshot) flush();
+    snapshot = m->completed;
+    sharing |= 1U << lane;
+  }
+  flush();
+  for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(left));
+    x.set(operand(in, 0), lane, done >> lane & 1);
+  }
+  if ((x.mask & ~done) != 0) x.split->polled = true;
+}
+
+}  // namespace
+
+Block* owner_of(const Exec& x, std::uint64_t address) {
+  const auto rank = static_cast<std::size_t>(address >> kRankShift);
+  const auto& blocks = x.block->cluster->blocks;
+  return rank < blocks.size() ? blocks[rank] : nullptr;
+}
+
+Mbarrier* find_mbarrier(Exec& x, unsigned lane, Space space, std::uint64_t address) {
+  Located l;
+  const bool shared = space == Space::shared || space == Space::shared_cluster;
+  if (!shared) {
+    misuse(x, lane, "names an mbarrier at " + hex(address) + ", which is not in shared memory");
+    return nullptr;
+  }
+  if (!locate(x, lane, space, address, 8, 8, Purpose::update, l)) return nullptr;
+  auto& map = l.target.owner->mbarriers;
+  auto it = map.find(static_cast<std::uint32_t>(address & 0xffffff));
+  if (it != map.end()) return &it->second;
+  misuse(x, lane,
+         "uses an mbarrier at shared address " + hex(address & 0xffffff) +
+             " that mbarrier.init has not made");
+  return nullptr;
+}
+
+void settle(Run& run, Mbarrier& m) {
+  run.changed();
+  if (m.pending != 0 || m.tx != 0) return;
+  ++m.phase;
+  m.pending = m.expected;
+  m.completed = std::move(m.arriving);
+  m.arriving = nullptr;
+}
+
+void complete_tx(Run& run, Mbarrier& m, std::int64_t bytes, const SnapshotRef& released) {
+  m.tx -= bytes;
+  m.arriving = join(m.arriving, released);
+  settle(run, m);
+}
+
+Flow exec_mbarrier(Exec& x, const Inst& in) {
+  if (has(in, "pending_count")) {
+    for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
+      const auto lane = static_cast<unsigned>(std::countr_zero(left));
+      x.set(operand(in, 0), lane, x.value(operand(in, 1), lane) & 0xffffff);
+    }
+    return Flow::next;
+  }
+  if (has(in, "test_wait") || has(in, "try_wait")) {
+    wait(x, in);
+    if (!x.split->polled || !has(in, "try_wait")) return Flow::next;
+    ++x.split->pc;  // it may suspend: others run first
+    return Flow::stop;
+  }
+  const bool arrives = has(in, "arrive") || has(in, "arrive_drop");
+  const int address = arrives ? 1 : 0;
+  for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(left));
+    const std::uint64_t at =
+        x.value(operand(in, address), lane) +
+        static_cast<std::uint64_t>(in.info->offset[static_cast<std::size_t>(address)]);
+    const Place8 p = place_of(*in.info, at);
+    if (has(in, "init")) {
+      initialize(x, in, lane, p);
+    } else if (has(in, "inval")) {
+      invalidate(x, lane, p);
+    } else if (arrives) {
+      arrive(x, in, lane, p);
+    } else {
+      change_tx(x, in, lane, p);
+    }
+  }
+  return Flow::next;
+}
+
+}  // namespace tilewright::emu::detail

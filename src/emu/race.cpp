@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+// The race check by happens-before: what ran first on the host never matters.
+#include "emu/race.h"
+
+#include "emu/object.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace tilewright::emu::detail {
+
+namespace {
+
+struct Conflict {
+  Record record;
+  std::uint32_t thread = 0;  ///< agent of the other access
+  std::uint32_t pc = 0;
+  bool other_writes = false;
+};
+
+const Known* find_block(const SnapshotRef& snapshot, std::uint32_t block) {
+  if (!snapshot) return nullptr;
+  auto it = std::lower_bound(snapshot->begin(), snapshot->end(), block,
+                             [](const Known& k, std::uint32_t b) { return k.block < b; });
+  return it != snapshot->end() && it->block == block ? &*it : nullptr;
+}
+
+/// Records of blocks that used the same shared memory before, or of earlier launches.
+bool stale(const Exec& x, const ShadowTarget& target, std::uint32_t block) {
+  if (target.owner != nullptr) {
+    const Cluster& c = *target.owner->cluster;
+    return block - c.number >= c.blocks.size();
+  }
+  return block < x.run->grids[0]->first_number;
+}
+
+bool knows_agent(const Exec& x, std::uint32_t block, std::uint32_t agent, std::uint32_t epoch,
+                 const Actor& actor) {
+  if (block == x.block->number) {
+    if (agent == actor.agent || agent == actor.issuer) return true;
+    if (agent < x.block->threads && epoch <= x.block->floor) return true;
+    const ClockRef& clock = actor.knowledge->generic;
+    return clock && (*clock)[agent] >= epoch;
+  }
+  const Known* known = find_block(actor.knowledge->foreign, block);
+  return known != nullptr && known->generic && (*known->generic)[agent] >= epoch;
+}
+
+bool async_knows(const Exec& x, const ShadowTarget& target, Record r, const Actor& actor) {
+  if (stale(x, target, r.block())) return true;
+  ClockRef clock;
+  if (r.block() == x.block->number) {
+    if (r.agent() >= x.block->threads) return true;  // itself of the asynchronous proxy
+    clock = actor.knowledge->async;
+  } else if (const Known* known = find_block(actor.knowledge->foreign, r.block())) {
+    clock = known->async;
+  }
+  return clock && (*clock)[r.agent()] >= r.epoch();
+}
+
+bool include_each_other(const Exec& x, std::uint32_t other, std::uint32_t a, std::uint32_t b) {
+  auto reach = [](std::uint32_t s) { return s == 5 ? 4U : s; };
+  const std::uint32_t least = std::min(reach(a), reach(b));
+  if (other == x.block->number) return true;
+  const Cluster& c = *x.block->cluster;
+  if (other - c.number < c.blocks.size()) return least >= 2;
+  const Grid& g = *x.grid;
+  const bool same_device = other >= g.first_number && other - g.first_number < g.blocks;
+  return least >= (same_device ? 3U : 4U);
+}
+
+std::string what(Access access) {
+  switch (access) {
+    case Access::read:
+      return "reads";
+    case Access::write:
+      return "writes";
+    case Access::atomic:
+      return "updates";
+  }
+  return "";
+}
+
+Place other_place(const Exec& x, const Conflict& c) {
+  const Grid* grid = x.grid;
+  for (const auto& g : x.run->grids) {
+    if (c.record.block() >= g->first_number && c.record.block() - g->first_number < g->blocks) {
+      grid = g.get();
+    }
+  }
+  const std::uint64_t linear = grid->linear_of(c.record.block());
+  const std::uint32_t threads = grid->threads();
+  Place p = make_place(*grid, c.pc, linear, c.thread % threads);
+  if (c.thread >= 2 * threads) {
+    p.agent = "bulk copy";
+    p.thread = {0, 0, 0};
+  } else if (c.thread >= threads) {
+    p.agent = "cp.async";
+  }
+  return p;
+}
+
+struct Judged {
+  Kind kind = Kind::race;
+  Severity severity = Severity::error;
+  std::string why;
+};
+
+Judged judge(const Exec& x, const Conflict& c, Strength strength, const Actor& actor, bool equal) {
+  Judged j;
+  const bool mine = c.record.block() == x.block->number;
+  const std::uint32_t threads = x.block->threads;
+  if (c.thread >= threads || (actor.agent >= threads && !c.other_writes)) {
+    j.kind = Kind::async_in_flight;
+    j.why = c.thread >= threads ? "without waiting for the asynchronous copy"
+                                : "while an access to it is not ordered before the copy";
+    return j;
+  }
+  if (mine && c.thread / 32 == actor.agent / 32) {
+    j.kind = Kind::unordered;
+    const bool volatile_ = strength == Strength::volatile_ && c.record.scope() == 5;
+    if (volatile_) j.severity = Severity::undefined;
+    j.why = "with no bar.warp.sync between lanes of the warp";
+  } else {
+    j.why = mine ? "with no barrier between" : "with no synchronisation between the blocks";
+    if (strength != Strength::weak && c.record.scope() != 0) {
+      j.why = "with scopes that do not include each other";
+    }
+  }
+  if (equal) {
+    j.severity = Severity::advice;
+    j.why += "; both write the same value";
+  }
+  return j;
+}
+
+void report_conflict(Exec& x, unsigned lane, const ShadowTarget& target, std::uint64_t word,
+                     Access access, Strength strength, const Actor& actor, const Conflict& c,
+                     bool equal) {
+  Judged j = judge(x, c, strength, actor, equal);
+  if (!x.checks(j.kind)) return;
+  const std::uint64_t address = target.address + 4 * word;
+  report(x,
+         {.kind = j.kind,
+          .severity = j.severity,
+          .lane = lane,
+          .message =
+              (actor.name.empty() ? what(access) : std::string(actor.name) + " " + what(access)) +
+              " 4 bytes at " + describe_address(x, target, address) + " that " +
+              (c.other_writes ? "were written" : "were read") + " by another party " + j.why,
+          .range = Range{space_name(target.space), address, 4, object_name(x, target, address)},
+          .other = other_place(x, c)});
+}
+
+/// One word of one access.
+struct WordAccess {
+  Exec& x;
+  unsigned lane;
+  const ShadowTarget& target;
+  std::uint64_t word;
+  std::uint32_t mask;
+  Access access;
+  Strength strength;
+  const Actor& actor;
+  bool equal;
+
+  bool exempt(Record r) const {
+    // Strong accesses do not race; lanes of a warp that exchange values by volatile ones do wait
+    // for an order that nothing promises.
+    if (strength == Strength::weak || r.scope() == 0) return false;
+    if (!include_each_other(x, r.block(), r.scope(), static_cast<std::uint32_t>(strength))) {
+      return false;
+    }
+    const bool both_volatile = strength == Strength::volatile_ && r.scope() == 5;
+    return !(both_volatile && r.block() == x.block->number && r.agent() / 32 == actor.agent / 32);
+  }
+  void conflict(Record r, std::uint32_t thread, std::uint32_t pc, bool writes) const {
+    report_conflict(x, lane, target, word, access, strength, actor, {r, thread, pc, writes},
+                    equal && writes);
+  }
+  void check_writer() const {
+    const Record r{target.view.writer[word]};
+    if (r.bits == 0 || (r.mask() & mask) == 0) return;
+    if (precedes(x, target, r, actor)) {
+      check_proxy(r);
+      return;
+    }
+    if (!exempt(r)) conflict(r, r.agent(), target.view.writer_pc[word], true);
+  }
+  void check_proxy(Record r) const {
+    if (!actor.async_proxy || async_knows(x, target, r, actor)) return;
+    if (!x.checks(Kind::proxy_fence)) return;
+    const std::uint64_t address = target.address + 4 * word;
+    report(x,
+           {.kind = Kind::proxy_fence,
+            .lane = lane,
+            .message = "lets the " + std::string(actor.name) + " " + what(access).substr(0, 5) +
+                       " 4 bytes at " + describe_address(x, target, address) +
+                       " that were written by an ordinary store with no fence.proxy.async "
+                       "between",
+            .range = Range{space_name(target.space), address, 4, object_name(x, target, address)},
+            .other = other_place(x, {r, r.agent(), target.view.writer_pc[word], true})});
+  }
+  void check_readers() const;
+  void record_read() const;
+  void record_write() const;
+};
+
+void WordAccess::check_readers() const {
+  const Record r{target.view.reader[word]};
+  if (r.bits == 0 || (r.mask() & mask) == 0 || stale(x, target, r.block())) return;
+  if (r.block() == x.block->number && r.epoch() <= x.block->floor &&
+      (r.agent() < x.block->threads || r.agent() == kManyWarps)) {
+    return;
+  }
+  if (exempt(r)) return;
+  const std::uint32_t lanes = target.view.lanes[word];
+  const std::uint32_t pc = target.view.reader_pc[word];
+  auto check = [&](std::uint32_t warp, std::uint32_t set, std::uint32_t epoch, std::uint32_t at) {
+    for (std::uint32_t left = set; left != 0; left &= left - 1) {
+      const std::uint32_t t = warp * 32 + static_cast<std::uint32_t>(std::countr_zero(left));
+      if (knows_agent(x, r.block(), t, epoch, actor)) continue;
+      conflict(r, t, at, false);
+      return false;
+    }
+    return true;
+  };
+  if (r.agent() == kReaderList) {
+    Block& owner = r.block() == x.block->number ? *x.block : *x.grid->block_of(r.block());
+    for (const Reader& reader : owner.reader_lists[lanes]) {
+      if (!check(reader.warp, reader.lanes, reader.epoch, reader.pc)) return;
+    }
+  } else if (r.agent() == kManyWarps) {
+    for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
+      const auto warp = static_cast<std::uint32_t>(std::countr_zero(left));
+      if (r.block() == x.block->number && warp == actor.agent / 32 &&
+          actor.agent < x.block->threads) {
+        continue;
+      }
+      bool any = false;
+      for (std::uint32_t l = 0; l < 32 && !any; ++l) {
+        any = knows_agent(x, r.block(), warp * 32 + l, r.epoch(), actor);
+      }
+      if (any) continue;
+      conflict(r, warp * 32, pc, false);
+      return;
+    }
+  } else if (r.agent() == kManyBlocks) {
+    for (const std::uint32_t block : {r.block(), lanes}) {
+      if (block == x.block->number || find_block(actor.knowledge->foreign, block) != nullptr) {
+        continue;
+      }
+      conflict(Record::make(r.epoch(), block, 0, r.scope(), r.mask()), 0, pc, false);
+      return;
+    }
+  } else if (r.agent() >= x.grid->threads()) {
+    if (!knows_agent(x, r.block(), r.agent(), r.epoch(), actor)) {
+      conflict(r, r.agent(), pc, false);
+    }
+  } else {
+    check(r.agent() / 32, lanes, r.epoch(), pc);
+  }
+}
+
+void WordAccess::record_write() const {
+  const auto scope = static_cast<std::uint32_t>(strength);
+  target.view.writer[word] =
+      Record::make(actor.epoch, x.block->number, actor.agent, scope, mask).bits;
+  target.view.writer_pc[word] = x.pc;
+  if (mask == 15) target.view.reader[word] = 0;
+}
+
+void WordAccess::record_read() const {
+  ShadowView v = target.view;
+  Record r{v.reader[word]};
+  const auto scope = static_cast<std::uint32_t>(strength);
+  const std::uint32_t bit = 1U << (actor.agent & 31);
+  const std::uint32_t threads = x.block->threads;
+  auto single = [&](std::uint32_t old_mask) {
+    const std::uint32_t agent = actor.agent < threads ? actor.agent & ~31U : actor.agent;
+    v.reader[word] = Record::make(actor.epoch, x.block->number, agent, scope, mask | old_mask).bits;
+    v.lanes[word] = bit;
+    v.reader_pc[word] = x.pc;
+  };
+  if (r.bits == 0 || stale(x, target, r.block())) {
+    single(0);
+    return;
+  }
+  const bool mine = r.block() == x.block->number;
+  const bool plain = r.agent() < threads && actor.agent < threads;
+  if (mine && plain && r.agent() / 32 == actor.agent / 32 && r.epoch() == actor.epoch) {
+    v.lanes[word] |= bit;
+    v.reader[word] |= mask;
+    if (scope == 0) v.reader[word] &= ~(std::uint64_t{7} << Record::kScopeShift);
+    v.reader_pc[word] = x.pc;
+    return;
+  }
+  if (mine && r.epoch() <= x.block->floor && (plain || r.agent() == kManyWarps)) {
+    single(0);
+    return;
+  }
+  if (!mine) {
+    if (r.agent() == kManyBlocks && v.lanes[word] == x.block->number) return;
+    const std::uint32_t other = r.agent() == kManyBlocks ? v.lanes[word] : r.block();
+    v.reader[word] = Record::make(r.epoch(), other, kManyBlocks, 0, r.mask() | mask).bits;
+    v.lanes[word] = x.block->number;
+    v.reader_pc[word] = x.pc;
+    return;
+  }
+  if (r.agent() == kManyBlocks) return;
+  const std::uint32_t floor = x.block->floor + 1;
+  const bool many = r.agent() == kManyWarps;
+  if (actor.epoch == floor && r.epoch() == floor && actor.agent < threads && (plain || many)) {
+    const std::uint32_t warps = many ? v.lanes[word] : 1U << (r.agent() / 32);
+    v.reader[word] = Record::make(floor, x.block->number, kManyWarps, 0, r.mask() | mask).bits;
+    v.lanes[word] = warps | 1U << (actor.agent / 32);
+    v.reader_pc[word] = x.pc;
+    return;
+  }
+  if (!plain && r.agent() != kReaderList) {
+    single(r.mask());
+    return;
+  }
+  if (r.agent() != kReaderList) {
+    const Reader first{r.agent() / 32, r.epoch(), v.lanes[word], v.reader_pc[word]};
+    const std::uint32_t index = x.block->take_list();
+    x.block->reader_lists[index].assign(1, first);
+    v.lanes[word] = index;
+    v.reader[word] =
+        Record::make(Record::kEpochLimit, x.block->number, kReaderList, 0, r.mask() | mask).bits;
+  }
+  auto& list = x.block->reader_lists[v.lanes[word]];
+  v.reader[word] |= mask;
+  for (Reader& reader : list) {
+    if (reader.warp == actor.agent / 32) {
+      if (reader.epoch != actor.epoch) reader.lanes = 0;
+      reader.epoch = actor.epoch;
+      reader.lanes |= bit;
+      reader.pc = x.pc;
+      return;
+    }
+  }
+  list.push_back({actor.agent / 32, actor.epoch, bit, x.pc});
+}
+
+}  // namespace
+
+Actor thread_actor(Exec& x, unsigned lane) {
+  const std::uint32_t thread = x.warp->thread(lane);
+  return {thread, x.warp->clocks.epoch[lane], &x.warp->clocks.lane(lane), thread, false, {}};
+}
+
+bool precedes(const Exec& x, const ShadowTarget& target, Record r, const Actor& actor) {
+  if (r.block() == x.block->number) {
+    return knows_agent(x, r.block(), r.agent(), r.epoch(), actor);
+  }
+  return stale(x, target, r.block()) || knows_agent(x, r.block(), r.agent(), r.epoch(), actor);
+}
+
+void note_access(Exec& x, unsigned lane, const ShadowTarget& target, std::uint64_t address,
+                 std::int64_t bytes, Access access, Strength strength, const Actor& actor,
+                 const std::byte* fresh, const std::byte* old) {
+  const std::uint64_t begin = address - target.address;
+  const std::uint64_t end = begin + static_cast<std::uint64_t>(bytes);
+  for (std::uint64_t word = begin / 4; word * 4 < end; ++word) {
+    const std::uint64_t from = std::max(begin, word * 4);
+    const std::uint64_t to = std::min(end, word * 4 + 4);
+    const auto mask = static_cast<std::uint32_t>(((1U << (to - from)) - 1) << (from - word * 4));
+    const bool equal = fresh != nullptr &&
+                       std::memcmp(fresh + (from - begin), old + (from - begin), to - from) == 0;
+    const WordAccess a{x, lane, target, word, mask, access, strength, actor, equal};
+    a.check_writer();
+    if (access == Access::read) {
+      a.record_read();
+    } else {
+      a.check_readers();
+      a.record_write();
+    }
+  }
+}
+
+}  // namespace tilewright::emu::detail

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collects findings: one for each kind and instruction, with the number of times it occurred.
+#pragma once
+
+#include "tilewright/emulator.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace tilewright::emu::detail {
+
+struct Exec;
+struct Grid;
+struct Block;
+struct Code;
+
+class Reporter {
+ public:
+  /// Counts the finding if its kind is known at that pc; else returns a new one to fill in, valid
+  /// until the next call. Null also when Limits::findings is reached.
+  Diagnostic* add(Kind kind, Severity severity, std::uint32_t pc, int limit);
+  std::vector<Diagnostic> take() { return std::move(findings_); }
+  bool any() const { return !findings_.empty(); }
+
+ private:
+  std::vector<Diagnostic> findings_;
+  std::unordered_map<std::uint64_t, std::size_t> index_;
+};
+
+/// A finding at the instruction that runs. `lane` is the first of those concerned.
+struct Finding {
+  Kind kind;
+  Severity severity = Severity::error;
+  unsigned lane = 0;
+  std::string message;  ///< behind "thread (1,0,0) of block (0,0,0) "
+  std::optional<Range> range;
+  std::optional<Place> other;
+};
+void report(Exec& x, Finding finding);
+/// True if a finding of that kind at the running instruction would be new: build its text.
+bool is_new(Exec& x, Kind kind);
+
+/// The place of an instruction and a thread, by linear block and thread numbers.
+Place make_place(const Grid& grid, std::uint32_t pc, std::uint64_t block, std::uint32_t thread);
+/// "(1,2,3)"
+std::string to_string(Dim3 dim);
+std::string hex(std::uint64_t value);
+/// "thread (5,0,0) of block (0,0,0)"
+std::string thread_name(const Place& place);
+
+}  // namespace tilewright::emu::detail

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+// The seeded scheduler: picks a warp, then a split, runs it for a while, and knows when all wait.
+#include "emu/schedule.h"
+
+#include "emu/async.h"
+#include "emu/gather.h"
+#include "emu/grid.h"
+
+#include <bit>
+
+namespace tilewright::emu::detail {
+
+Random::Random(std::uint64_t seed) {
+  for (auto& s : state_) {  // splitmix64
+    seed += 0x9e3779b97f4a7c15ULL;
+    std::uint64_t z = seed;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    s = z ^ (z >> 31);
+  }
+}
+
+std::uint64_t Random::next() {
+  const std::uint64_t result = std::rotl(state_[1] * 5, 7) * 9;
+  const std::uint64_t t = state_[1] << 17;
+  state_[2] ^= state_[0];
+  state_[3] ^= state_[1];
+  state_[1] ^= state_[2];
+  state_[0] ^= state_[3];
+  state_[2] ^= t;
+  state_[3] = std::rotl(state_[3], 45);
+  return result;
+}
+
+std::uint32_t Random::below(std::uint32_t bound) {
+  return static_cast<std::uint32_t>(((next() >> 32) * bound) >> 32);
+}
+
+void Run::make_ready(Warp& warp) {
+  if (warp.queued) return;
+  warp.queued = true;
+  ready.push_back(&warp);
+}
+
+namespace {
+
+bool runnable(const Split& s) { return s.wait == Wait::none; }
+
+/// Lower runs first: fewer backward branches (in steps), then deeper calls, then the lower pc.
+std::uint64_t priority(const Warp& w, const Split& s) {
+  return std::uint64_t{s.branches >> 8} << 48 |
+         std::uint64_t{0xffff - std::min<std::uint32_t>(w.frames[s.frame].depth, 0xffff)} << 32 |
+         s.pc;
+}
+
+/// The split to run, or none. In `limit_pc`: where it may merge with a waiting one.
+std::size_t choose(Run& run, Warp& w, std::uint32_t& limit_pc) {
+  limit_pc = 0xffffffff;
+  const Divergence mode = run.options.divergence;
+  if (w.splits.size() > 1) {
+    if (mode == Divergence::converge || (mode == Divergence::random && run.random.below(2) == 0)) {
+      merge_splits(w);
+    }
+  }
+  std::size_t best = w.splits.size();
+  std::uint32_t seen = 0;
+  for (std::size_t i = 0; i < w.splits.size(); ++i) {
+    if (!runnable(w.splits[i])) continue;
+    ++seen;
+    if (best == w.splits.size()) {
+      best = i;
+    } else if (mode == Divergence::converge) {
+      if (priority(w, w.splits[i]) < priority(w, w.splits[best])) best = i;
+    } else if (run.random.below(seen) == 0) {
+      best = i;
+    }
+  }
+  if (seen > 1 && mode == Divergence::converge) {
+    for (std::size_t i = 0; i < w.splits.size(); ++i) {
+      const Split& s = w.splits[i];
+      if (i != best && runnable(s) && s.frame == w.splits[best].frame) {
+        limit_pc = std::min(limit_pc, s.pc);
+      }
+    }
+  }
+  return best;
+}
+
+void count(Exec& x, const Inst& in) {
+  PcCount& c = x.grid->counts[x.pc];
+  ++c.executions;
+  c.lanes += static_cast<std::uint64_t>(std::popcount(x.mask));
+  if (x.split->mask != x.warp->live) ++c.divergent;
+  static_cast<void>(in);
+}
+
+void report_undefined_guard(Exec& x, const Inst& in) {
+  std::uint32_t& defined = *reinterpret_cast<std::uint32_t*>(x.frame + in.guard_defined);
+  const std::uint32_t bad = x.split->mask & ~defined;
+  if (bad == 0 || !x.checks(Kind::uninitialized_read)) return;
+  report(x, {.kind = Kind::uninitialized_read,
+             .lane = static_cast<unsigned>(std::countr_zero(bad)),
+             .message = "depends on a predicate that has no defined value",
+             .range = {},
+             .other = {}});
+  defined |= bad;
+}
+
+/// Runs one split for at most `budget` instructions; returns how many it ran.
+std::uint32_t run_split(Exec& x, std::uint32_t budget, std::uint32_t limit_pc) {
+  const Inst* const code = x.grid->code->insts.data();
+  const bool counting = !x.grid->counts.empty();
+  std::uint32_t used = 0;
+  while (used < budget) {
+    x.pc = x.split->pc;
+    if (x.pc >= limit_pc && used != 0) break;
+    const Inst& in = code[x.pc];
+    x.mask = x.split->mask;
+    ++used;
+    if (in.guarded) {
+      const std::uint32_t p = *reinterpret_cast<const std::uint32_t*>(x.frame + in.guard);
+      const std::uint32_t d = *reinterpret_cast<const std::uint32_t*>(x.frame + in.guard_defined);
+      if ((x.mask & ~d) != 0) report_undefined_guard(x, in);
+      x.mask &= in.guard_negated ? ~p : p;
+      if (x.mask == 0) {
+        ++x.split->pc;
+        continue;
+      }
+    }
+    if (counting) count(x, in);
+    const Flow flow = in.run(x, in);
+    if (flow == Flow::next) {
+      ++x.split->pc;
+    } else if (flow == Flow::stop) {
+      break;
+    }
+  }
+  return used;
+}
+
+}  // namespace
+
+void bind_split(Exec& x, Warp& warp, std::size_t index) {
+  x.warp = &warp;
+  x.block = warp.block;
+  x.grid = warp.block->grid;
+  x.run = x.grid->run;
+  warp.current = index;
+  x.split = &warp.splits[index];
+  x.frame = warp.stack.data() + warp.frames[x.split->frame].base;
+  x.pc = x.split->pc;
+}
+
+void stop_grid(Grid& grid) { grid.stopped = true; }
+
+namespace {
+
+void run_warp(Run& run, Warp& warp) {
+  // Short and long turns both: short ones interleave finely, long ones are cheap.
+  std::uint32_t budget = 1 + run.random.below(1U << run.random.below(12));
+  Grid& grid = *warp.block->grid;
+  while (budget > 0 && !grid.stopped) {
+    std::uint32_t limit_pc = 0;
+    const std::size_t index = choose(run, warp, limit_pc);
+    if (index == warp.splits.size()) return;
+    Exec x;
+    bind_split(x, warp, index);
+    const std::uint32_t used = run_split(x, budget, limit_pc);
+    run.steps += used;
+    grid.report.steps += used;
+    budget -= std::min(used, budget);
+    if (warp.block->done) return;
+  }
+}
+
+void limit_finding(Grid& grid, const std::string& message, const Warp* warp) {
+  std::uint32_t pc = 0xffffffff;
+  if (warp != nullptr && !warp->splits.empty()) pc = warp->splits[0].pc;
+  Diagnostic* d =
+      grid.reporter.add(Kind::limit, Severity::error, pc, grid.options.limits.findings + 1);
+  if (d != nullptr) {
+    d->entry = grid.entry->name;
+    d->message = message;
+    if (pc != 0xffffffff) {
+      const auto lane = static_cast<unsigned>(std::countr_zero(warp->splits[0].mask));
+      d->place = make_place(grid, pc, warp->block->linear, warp->thread(lane));
+    }
+  }
+  stop_grid(grid);
+}
+
+/// Loops that read a clock or count their tries never stand still; what they may wait for happens
+/// after so many steps without any change.
+constexpr std::uint64_t kPatience = 1 << 12;
+
+void check_limits(Run& run, Warp& warp) {
+  Grid& grid = *warp.block->grid;
+  if (run.version != run.seen_version) {
+    run.seen_version = run.version;
+    run.version_steps = run.steps;
+    run.patience = kPatience;
+  } else if (run.steps - run.version_steps > run.patience) {
+    run.patience += kPatience;
+    const std::size_t share = 1 + run.async.size() / 4;
+    for (std::size_t i = 0; i < share; ++i) {
+      if (!deliver_something(run)) break;
+    }
+    start_more_blocks(run);
+  }
+  if (grid.report.steps > run.options.limits.steps) {
+    limit_finding(grid,
+                  "reached the limit of " + std::to_string(run.options.limits.steps) +
+                      " warp instructions; raise Limits::steps if the kernel is that long",
+                  &warp);
+  } else if (run.steps - run.version_steps > run.options.limits.idle_steps) {
+    limit_finding(grid,
+                  "ran " + std::to_string(run.options.limits.idle_steps) +
+                      " warp instructions without any change of memory: a loop that cannot end",
+                  &warp);
+  }
+}
+
+bool cancelled(Run& run) {
+  if (run.options.keep_going == nullptr) return false;
+  std::uint64_t done = 0;
+  for (const auto& grid : run.grids)
+    done += grid->done_blocks;
+  return !run.options.keep_going(run.options.keep_going_context, done);
+}
+
+/// Warps with spinning splits whose memory changed become ready.
+bool wake_spinning(Run& run) {
+  bool any = false;
+  std::vector<Warp*> still;
+  for (Warp* w : run.spinning) {
+    bool waits = false;
+    for (Split& s : w->splits) {
+      if (s.wait != Wait::memory) continue;
+      if (s.seen_version != run.version) {
+        s.wait = Wait::none;
+        run.make_ready(*w);
+        any = true;
+      } else {
+        waits = true;
+      }
+    }
+    if (waits) still.push_back(w);
+  }
+  run.spinning = std::move(still);
+  return any;
+}
+
+bool unfinished(const Run& run) {
+  for (const auto& grid : run.grids) {
+    if (!grid->stopped && grid->done_blocks < grid->blocks) return true;
+  }
+  return false;
+}
+
+void drop_stopped(Run& run) {
+  std::erase_if(run.ready, [](Warp* w) { return w->block->grid->stopped; });
+  std::erase_if(run.spinning, [](Warp* w) { return w->block->grid->stopped; });
+}
+
+/// Nothing is ready: finds something that can happen. False: nothing can, ever.
+bool resolve_idle(Run& run) {
+  if (start_blocks(run)) return true;
+  if (wake_spinning(run)) return true;
+  if (deliver_something(run)) return true;
+  bool any = false;
+  for (auto& grid : run.grids) {
+    if (!grid->stopped) any |= release_stuck(*grid);
+  }
+  return any;
+}
+
+}  // namespace
+
+void run_all(Run& run) {
+  std::uint64_t turns = 0;
+  start_blocks(run);
+  while (unfinished(run)) {
+    drop_dead(run);
+    if (run.ready.empty() && !resolve_idle(run)) {
+      report_deadlock(run);
+      return;
+    }
+    if (run.ready.empty()) continue;
+    const std::size_t i = run.random.below(static_cast<std::uint32_t>(run.ready.size()));
+    Warp* warp = run.ready[i];
+    try {
+      run_warp(run, *warp);
+    } catch (const MemoryLimit&) {
+      limit_finding(*warp->block->grid,
+                    "touched more than " + std::to_string(run.options.limits.memory_bytes) +
+                        " bytes of host memory; raise Limits::memory_bytes",
+                    warp);
+    }
+    const bool done = warp->block->done;
+    bool ready = false;
+    for (const Split& s : warp->splits)
+      ready |= runnable(s);
+    if (!ready || done) {
+      warp->queued = false;
+      // The list may have grown while the warp ran, but its place is the same.
+      run.ready[i] = run.ready.back();
+      run.ready.pop_back();
+    }
+    check_limits(run, *warp);
+    if (warp->block->grid->stopped) drop_stopped(run);
+    if ((++turns & 1023) == 0 && cancelled(run)) {
+      for (auto& grid : run.grids)
+        stop_grid(*grid);
+      return;
+    }
+  }
+}
+
+}  // namespace tilewright::emu::detail

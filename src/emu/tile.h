@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrices taken out of the registers of a warp, multiplied, and put back.
+#pragma once
+
+#include "emu/grid.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace tilewright::emu::detail {
+
+struct Tile {
+  int rows = 0, cols = 0;
+  std::vector<double> value;
+  std::vector<std::uint8_t> defined;
+
+  Tile(int r, int c)
+      : rows(r),
+        cols(c),
+        value(static_cast<std::size_t>(r) * static_cast<std::size_t>(c)),
+        defined(value.size(), 1) {}
+  std::size_t at(int r, int c) const {
+    return static_cast<std::size_t>(r) * static_cast<std::size_t>(cols) +
+           static_cast<std::size_t>(c);
+  }
+};
+
+/// How element types multiply and accumulate.
+struct Arithmetic {
+  Type a = Type::none, b = Type::none, c = Type::none, d = Type::none;
+  bool saturate = false;
+  bool bits_xor = false, bits_and = false;  ///< single-bit products counted
+};
+
+/// d = a * b + c. Sums in double and rounds once: tensor cores differ in low bits, except f64.
+Tile multiply(const Tile& a, const Tile& b, const Tile& c, const Arithmetic& how);
+
+}  // namespace tilewright::emu::detail
