@@ -27,12 +27,7 @@ class RmsNormKernel {
         eps_(eps),
         bias_(bias),
         lane_(linear_thread_idx() % config.threads_per_row),
-        partials_(shared(f32, Layout(Shape{warps_per_row(), 2}))) {
-    if (w_ && config.weight_path == WeightPath::shared) {
-      staged_.emplace(
-          shared(w_->type(), Layout(Shape{config.vector_elems, config.threads(), config.vectors})));
-    }
-  }
+        partials_(shared(f32, Layout(Shape{warps_per_row()}))) {}
 
   void run() const {
     Type index = rows_.type();  // s64 beyond 2^30 rows
@@ -40,8 +35,6 @@ class RmsNormKernel {
                   (linear_thread_idx() / config_.threads_per_row).to(index);
     if (config_.looped) {
       if_(first < rows_, [&] { normalise_in_two_passes(first); });
-    } else if (config_.persistent) {
-      walk(first);
     } else {
       one_row(first);
     }
@@ -66,7 +59,7 @@ class RmsNormKernel {
     Row loaded;
     for (int j = 0; j < config_.vectors; ++j) {
       loaded.push_back(
-          load_if(active && inside_row(j), tensor(row, column(j)), config_.vector_elems, early()));
+          load_if(active && inside_row(j), tensor(row, column(j)), config_.vector_elems));
     }
     return loaded;
   }
@@ -75,52 +68,17 @@ class RmsNormKernel {
     Row loaded;
     if (!w_) return loaded;
     for (int j = 0; j < config_.vectors; ++j) {
-      Element source = (*w_)(column(j));
-      if (config_.weight_path == WeightPath::shared) {
-        copy_async_if(inside_row(j), slot(j), source, weight_bytes());
-      } else {
-        loaded.push_back(load_if(inside_row(j), source, config_.vector_elems, early()));
-      }
+      loaded.push_back(load_if(inside_row(j), (*w_)(column(j)), config_.vector_elems));
     }
     return loaded;
-  }
-
-  /// The weights of access j, which a thread copied for itself alone.
-  Fragment weight(const Row& weights, int j) const {
-    if (config_.weight_path != WeightPath::shared) return weights[static_cast<std::size_t>(j)];
-    return load(slot(j), config_.vector_elems);
-  }
-  Element slot(int j) const { return (*staged_)(0, linear_thread_idx(), j); }
-  int weight_bytes() const { return config_.vector_elems * bytes(w_->type()); }
-  LoadOptions early() const {
-    return {.cache = config_.weight_path == WeightPath::early ? Cache::volatile_ : Cache::all};
   }
 
   void one_row(const Value& row) const {
     Value active = row < rows_;
     Row weights = load_weights();  // before the reduction, which does not need them
     Row x = load_row(x_, row, active);
-    Value r = reciprocal_rms(sum_of_squares(x), constant(s32, 0));
-    if (config_.weight_path == WeightPath::shared) cp_async_wait_all();
+    Value r = reciprocal_rms(sum_of_squares(x));
     if_(active, [&] { finish_row(row, x, weights, r); });
-  }
-
-  /// Rows first, first + grid, ...: the next row is on its way while this one is reduced.
-  void walk(const Value& first) const {
-    Value step = grid_dim().x.to(rows_.type());
-    Row weights = load_weights();
-    Row x = load_row(x_, first, first < rows_);
-    Var parity(s32, 0, Uniformity::block);
-    for_(first, rows_, step, [&](const Value& row) {
-      Value next = row + step;
-      Row following = load_row(x_, next, next < rows_);
-      Value side = parity;
-      Value r = reciprocal_rms(sum_of_squares(x), side);
-      parity = 1 - side;
-      finish_row(row, x, weights, r);
-      for (std::size_t j = 0; j < x.size(); ++j)
-        x[j].assign(following[j]);
-    });
   }
 
   /// The thread's part of the sum: elements of an access in order, accesses in a tree.
@@ -154,19 +112,18 @@ class RmsNormKernel {
     return select(column < static_cast<int>(config_.partial), element, 0.0f);
   }
 
-  Value reciprocal_rms(const Value& mine, const Value& side) const {
+  Value reciprocal_rms(const Value& mine) const {
     int width = config_.threads_per_row < 32 ? config_.threads_per_row : 32;
     Value warp_sum = warp_reduce(mine, add, width);
-    Value sum = warps_per_row() == 1 ? warp_sum : sum_of_warps(warp_sum, side);
+    Value sum = warps_per_row() == 1 ? warp_sum : sum_of_warps(warp_sum);
     return rsqrt_approx(fma(sum, 1.0f / static_cast<float>(config_.partial), eps_));
   }
 
-  /// Every thread adds the warps' sums in the same order. Two sides alternate, so that one barrier
-  /// a row is enough.
-  Value sum_of_warps(const Value& warp_sum, const Value& side) const {
-    if_(lane_idx() == 0, [&] { partials_(warp_idx(), side) = warp_sum; });
+  /// Every thread adds the warps' sums in the same order.
+  Value sum_of_warps(const Value& warp_sum) const {
+    if_(lane_idx() == 0, [&] { partials_(warp_idx()) = warp_sum; });
     barrier();
-    Fragment all = load(partials_(0, side), warps_per_row());
+    Fragment all = load(partials_(0), warps_per_row());
     return reduce(all, add);
   }
 
@@ -174,7 +131,7 @@ class RmsNormKernel {
     for (int j = 0; j < config_.vectors; ++j) {
       auto i = static_cast<std::size_t>(j);
       std::optional<Fragment> weight;
-      if (w_) weight.emplace(this->weight(weights, j));
+      if (w_) weight.emplace(weights[i]);
       store_if(inside_row(j), y_(row, column(j)), scaled(x[i], weight, r));
     }
     if (rstd_) if_(lane_ == 0, [&] { (*rstd_)(row) = r; });
@@ -198,7 +155,7 @@ class RmsNormKernel {
       Fragment wide = load(x_(row, column), config_.vector_elems).to(f32);
       sum = sum + sum_of_access(wide, column);
     });
-    Value r = reciprocal_rms(sum, constant(s32, 0));
+    Value r = reciprocal_rms(sum);
     for_(start, h, step, [&](const Value& column) {
       Fragment x = load(x_(row, column), config_.vector_elems);
       std::optional<Fragment> weight;
@@ -216,7 +173,6 @@ class RmsNormKernel {
   Value rows_, eps_, bias_;
   Value lane_;  // of the threads that share the row
   Tensor partials_;
-  std::optional<Tensor> staged_;
 };
 
 }  // namespace

@@ -139,18 +139,20 @@ int vector_elems(const RmsNormTensors& t) {
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// Threads and accesses for a row: by H and the access width alone.
+/// Threads and accesses for a row: by H and the access width alone. Measured on an H200 over
+/// H = 2048, 4096, 7168, 8192 with 1, 64 and 32768 rows: two accesses a thread are best where they
+/// come out even, else four.
 void choose_row_shape(RmsNormConfig& config) {
-  constexpr int kTargetVectors = 4;  // accesses a thread: four loads in flight hide the latency
   constexpr int kMaxVectors = 8;
   std::int64_t vectors = ceil_div(config.h, config.vector_elems);
-  int threads = 32;
-  while (threads < 1024 && threads * kTargetVectors < vectors)
-    threads *= 2;
-  while (threads > 1 && vectors <= 16 && threads / 2 >= vectors)
-    threads /= 2;
-  config.threads_per_row = threads;
-  std::int64_t each = ceil_div(vectors, threads);
+  std::int64_t power = 1;
+  while (power < vectors)
+    power *= 2;
+  std::int64_t threads = vectors == power ? power / 2 : power / 4;
+  if (vectors <= 32) threads = power;
+  config.threads_per_row =
+      static_cast<int>(std::clamp<std::int64_t>(threads, vectors <= 32 ? 1 : 32, 1024));
+  std::int64_t each = ceil_div(vectors, config.threads_per_row);
   config.looped = each > kMaxVectors;
   config.vectors = config.looped ? 1 : static_cast<int>(each);
 }
@@ -172,17 +174,12 @@ std::string to_string(const RmsNormConfig& c) {
   return "h=" + std::to_string(c.h) + " p=" + std::to_string(c.partial) +
          " v=" + std::to_string(c.vector_elems) + " t=" + std::to_string(c.threads_per_row) +
          " n=" + std::to_string(c.vectors) + " r=" + std::to_string(c.rows_per_block) +
-         (c.persistent ? " persistent" : "") + (c.looped ? " looped" : "") +
-         (c.has_bias ? " bias" : "") +
-         (c.weight_path == WeightPath::registers ? ""
-          : c.weight_path == WeightPath::early   ? " early"
-                                                 : " shared") +
+         (c.looped ? " looped" : "") + (c.has_bias ? " bias" : "") +
          (c.order == WeightOrder::after_rounding ? " round_first" : "");
 }
 
-RmsNormPlan plan_rms_norm(const DeviceProperties& device, const RmsNormTensors& tensors,
-                          const RmsNormOptions& options, const RmsNormConfig& config,
-                          SourceLoc at) {
+RmsNormPlan plan_rms_norm(const RmsNormTensors& tensors, const RmsNormOptions& options,
+                          const RmsNormConfig& config, SourceLoc at) {
   RmsNormPlan plan;
   plan.config = config;
   plan.options = options;
@@ -202,10 +199,6 @@ RmsNormPlan plan_rms_norm(const DeviceProperties& device, const RmsNormTensors& 
       plan.tensors.rstd ? tensor_arg(*plan.tensors.rstd, {.extents = 1, .strides = 1}) : plan.y_arg;
   std::int64_t rows = plan.tensors.x.shape[0];
   std::int64_t blocks = ceil_div(rows, config.rows_per_block);
-  if (config.persistent) {
-    std::int64_t resident = std::max(1, 2048 / config.threads());
-    blocks = std::min(blocks, resident * std::max(device.sm_count, 1));
-  }
   if (blocks > 2'147'483'647)
     refuse("x has " + std::to_string(rows) + " rows; at most 2147483647", at);
   plan.launch.grid.x = static_cast<int>(blocks);
@@ -228,7 +221,7 @@ RmsNormPlan plan_rms_norm(const DeviceProperties& device, const RmsNormTensors& 
   config.vector_elems = vector_elems(rows);
   choose_row_shape(config);
   choose_grid_shape(config, device, rows.x.shape[0]);
-  return plan_rms_norm(device, tensors, options, config, at);
+  return plan_rms_norm(tensors, options, config, at);
 }
 
 std::string RmsNormPlan::key() const {

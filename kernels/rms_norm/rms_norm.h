@@ -32,21 +32,16 @@ struct RmsNormOptions {
   std::int64_t partial = 0;  ///< the mean is over the first `partial` elements; 0: all
 };
 
-/// How the weights wait for the reduction. ptxas moves plain loads down to their use.
-enum class WeightPath : std::uint8_t { registers, early, shared };
-
 /// The specialisation besides the facts of the arguments.
 struct RmsNormConfig {
   std::int64_t h = 0;
   std::int64_t partial = 0;  ///< elements under the mean
   int vector_elems = 8;      ///< elements of one access
   int threads_per_row = 128;
-  int vectors = 1;          ///< accesses of a thread in a row held in registers
-  int rows_per_block = 1;   ///< more than one only where a row takes a warp or less
-  bool persistent = false;  ///< blocks walk over rows and load the next one early
-  bool looped = false;      ///< rows too long for registers are read twice
+  int vectors = 1;         ///< accesses of a thread in a row held in registers
+  int rows_per_block = 1;  ///< more than one only where a row takes a warp or less
+  bool looped = false;     ///< rows too long for registers are read twice
   bool has_bias = false;
-  WeightPath weight_path = WeightPath::registers;
   WeightOrder order = WeightOrder::last;
   friend bool operator==(const RmsNormConfig&, const RmsNormConfig&) = default;
   int threads() const { return threads_per_row * rows_per_block; }
@@ -70,9 +65,8 @@ struct RmsNormPlan {
 RmsNormPlan plan_rms_norm(const DeviceProperties& device, const RmsNormTensors& tensors,
                           const RmsNormOptions& options = {}, SourceLoc at = SourceLoc::here());
 /// The same with a configuration given, for measurements.
-RmsNormPlan plan_rms_norm(const DeviceProperties& device, const RmsNormTensors& tensors,
-                          const RmsNormOptions& options, const RmsNormConfig& config,
-                          SourceLoc at = SourceLoc::here());
+RmsNormPlan plan_rms_norm(const RmsNormTensors& tensors, const RmsNormOptions& options,
+                          const RmsNormConfig& config, SourceLoc at = SourceLoc::here());
 
 /// Normalises on the stream. Allocates nothing on the device and does not wait.
 void rms_norm(const Stream& stream, const RmsNormTensors& tensors,

@@ -22,11 +22,11 @@ enum class CopyMethod : std::uint8_t { direct, async };
 struct TileCopyConfig {
   CopyMethod method = CopyMethod::direct;
   int vector_bytes = 16;  ///< of one access
-  int threads = 256;
-  int threads_n = 256;  ///< of them along a row
-  int vectors = 4;      ///< accesses of a thread in a tile, down the rows (along the row if flat)
+  int threads = 128;
+  int threads_n = 128;  ///< of them along a row
+  int vectors = 1;      ///< accesses of a thread in a tile, down the rows (along the row if flat)
   int stages = 1;       ///< tiles in flight of a block (async)
-  Cache cache = Cache::streaming;
+  Cache cache = Cache::all;
   bool flat = false;  ///< one long row: a tile is a piece of it
   friend bool operator==(const TileCopyConfig&, const TileCopyConfig&) = default;
 
