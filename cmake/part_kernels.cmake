@@ -29,5 +29,6 @@ target_link_libraries(tilewright_kernels
 set_property(GLOBAL APPEND PROPERTY TILEWRIGHT_PARTS tilewright_kernels)
 
 if(TILEWRIGHT_TESTS AND tests)
-  tilewright_test(kernels_test SOURCES ${tests} PARTS kernels io)
+  tilewright_test(kernels_test
+    SOURCES ${tests} ${PROJECT_SOURCE_DIR}/test/operator_fixture.cpp PARTS kernels io)
 endif()

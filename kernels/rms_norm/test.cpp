@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// rms_norm against its float64 reference: shapes, types, options, and the contract's hard inputs.
+#include "kernels/rms_norm/rms_norm.h"
+#include "operator_fixture.h"
+
+#include <cmath>
+
+namespace tilewright {
+namespace {
+
+using test::OperatorTest;
+using test::Placement;
+
+class RmsNorm : public OperatorTest {
+ protected:
+  const Operator& op = rms_norm_operator();
+
+  /// y of one f32 row without weights.
+  std::vector<double> normalised(std::vector<double> row, const test::Options& options = {}) {
+    auto h = static_cast<std::int64_t>(row.size());
+    return to_doubles(run(op, {make_array("x", f32, {1, h}, row)}, options).front());
+  }
+};
+
+TEST_F(RmsNorm, MatchesTheReferenceOverWidths) {
+  for (std::int64_t h : {1, 2, 7, 8, 64, 100, 129, 333, 1000, 2048, 4096, 5000}) {
+    run(op, {random("x", bf16, {3, h}, 3), random("w", bf16, {h})});
+  }
+}
+
+TEST_F(RmsNorm, MatchesTheReferenceOverTypes) {
+  for (Type x : {bf16, f16, f32}) {
+    for (Type w : {x, f32})
+      run(op, {random("x", x, {5, 256}), random("w", w, {256})});
+    run(op, {random("x", x, {5, 256})}, {{"out_type", "f32"}});
+  }
+}
+
+TEST_F(RmsNorm, MatchesTheReferenceOverRowCounts) {
+  for (std::int64_t rows : {1, 2, 5, 64, 131}) {
+    for (std::int64_t h : {16, 128, 512})
+      run(op, {random("x", bf16, {rows, h}), random("w", bf16, {h})});
+  }
+}
+
+TEST_F(RmsNorm, ReadsLongRowsTwice) {
+  run(op, {random("x", bf16, {2, 70000}), random("w", bf16, {70000})});
+  run(op, {random("x", f32, {1, 65537})});
+}
+
+TEST_F(RmsNorm, TakesStridesAndAlignments) {
+  for (std::int64_t padding : {1, 4, 8}) {
+    for (std::int64_t offset : {0, 1, 2}) {
+      run(op, {random("x", bf16, {9, 200}), random("w", bf16, {200})}, {},
+          Placement{.row_padding = padding, .offset_elems = offset});
+    }
+  }
+}
+
+TEST_F(RmsNorm, FoldsOuterModes) {
+  run(op, {random("x", f16, {2, 3, 64}), random("w", f16, {64})});
+}
+
+TEST_F(RmsNorm, TakesItsOptions) {
+  std::vector<Array> inputs{random("x", bf16, {4, 512}), random("w", bf16, {512}, 0.1)};
+  run(op, inputs, {{"weight_bias", "1"}, {"eps", "1e-5"}});
+  run(op, inputs, {{"cast_before_weight", "true"}});
+  run(op, inputs, {{"partial", "128"}});
+}
+
+TEST_F(RmsNorm, NormalisesInPlace) {
+  Array x = random("x", bf16, {4, 256});
+  Array expected = run(op, {x}).front();
+  Buffer memory(device, static_cast<std::int64_t>(x.bytes.size()));
+  memory.upload(x.bytes);
+  std::int64_t shape[] = {4, 256};
+  View view = make_view(memory.address(), bf16, shape);
+  rms_norm(stream, {view, std::nullopt, view, std::nullopt});
+  stream.synchronize();
+  EXPECT_EQ(download<std::byte>(memory), expected.bytes);
+}
+
+TEST_F(RmsNorm, GivesARowTheSameBitsAloneAndAmongOthers) {
+  Array all = random("x", bf16, {70, 1024}, 2);
+  Array together = run(op, {all}).front();
+  for (std::int64_t row : {0, 33, 69}) {
+    Array one = make_array("x", bf16, {1, 1024});
+    auto begin = all.bytes.begin() + row * 2048;
+    one.bytes.assign(begin, begin + 2048);
+    Array alone = run(op, {one}).front();
+    EXPECT_TRUE(
+        std::equal(alone.bytes.begin(), alone.bytes.end(), together.bytes.begin() + row * 2048))
+        << "row " << row;
+  }
+}
+
+TEST_F(RmsNorm, KeepsZerosAndTheirSigns) {
+  std::vector<double> y = normalised({0.0, -0.0, 0.0, 0.0});
+  EXPECT_EQ(y, (std::vector<double>{0.0, 0.0, 0.0, 0.0}));
+  EXPECT_TRUE(std::signbit(y[1]));
+}
+
+TEST_F(RmsNorm, SpreadsNanOverItsRow) {
+  for (double y : normalised({1.0, NAN, 2.0, 3.0}))
+    EXPECT_TRUE(std::isnan(y));
+}
+
+TEST_F(RmsNorm, GivesZerosAndNanForInfinity) {
+  std::vector<double> y = normalised({1.0, INFINITY, -2.0, 3.0});
+  EXPECT_EQ(y[0], 0.0);
+  EXPECT_TRUE(std::isnan(y[1]));
+  EXPECT_EQ(y[2], 0.0);
+}
+
+TEST_F(RmsNorm, GivesZerosWhereTheSumOverflows) {
+  for (double y : normalised({3e38, 3e38, 1.0, 2.0}))
+    EXPECT_EQ(y, 0.0);
+}
+
+TEST_F(RmsNorm, KeepsSubnormalInputs) {
+  std::vector<double> y = normalised({1e-40, -1e-40, 0, 0});
+  EXPECT_NEAR(y[0], 1e-37, 1e-39);
+  EXPECT_NEAR(y[1], -1e-37, 1e-39);
+}
+
+TEST_F(RmsNorm, GivesNanForZerosWithoutEps) {
+  for (double y : normalised({0, 0, 0, 0}, {{"eps", "0"}}))
+    EXPECT_TRUE(std::isnan(y));
+}
+
+TEST_F(RmsNorm, LaunchesNothingForNoRows) { run(op, {random("x", bf16, {0, 64})}); }
+
+TEST_F(RmsNorm, RefusesWhatItCannotNormalise) {
+  EXPECT_EQ(refusal(op, {random("x", bf16, {4, 64}), random("w", bf16, {63})}),
+            "rms_norm: H is 64 in x and 63 in w; sizes of one name must agree");
+  EXPECT_EQ(refusal(op, {random("x", bf16, {4, 64})}, {{"partial", "65"}}),
+            "rms_norm: partial=65; it must be 0 or at most the row's 64 elements");
+  EXPECT_EQ(refusal(op, {random("x", bf16, {4, 64}), random("w", f16, {64})}),
+            "rms_norm: w has type f16; it must be x's type bf16 or f32");
+  EXPECT_EQ(refusal(op, {random("x", bf16, {4, 0})}),
+            "rms_norm: x has rows of 0 elements; they must have 1 to 1048576");
+}
+
+}  // namespace
+}  // namespace tilewright

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Placement of arrays in device memory, and the comparison with the reference.
+#include "operator_fixture.h"
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+namespace tilewright::test {
+namespace {
+
+/// Bytes that no kernel writes by chance: what lies between rows must stay so.
+constexpr std::byte kPoison{0xa5};
+
+std::int64_t rows_of(const std::vector<std::int64_t>& shape) {
+  std::int64_t rows = 1;
+  for (std::size_t i = 0; i + 1 < shape.size(); ++i)
+    rows *= shape[i];
+  return rows;
+}
+
+}  // namespace
+
+OperatorTest::Placed OperatorTest::reserve(Type type, const std::vector<std::int64_t>& shape,
+                                           Placement placement) {
+  std::int64_t columns = shape.empty() ? 1 : shape.back();
+  std::int64_t step = columns + (shape.size() > 1 ? placement.row_padding : 0);
+  std::int64_t elems = rows_of(shape) * step + placement.offset_elems;
+  Buffer memory(device, (elems + 64) * bytes(type));
+  memory.fill(kPoison);
+  std::vector<std::int64_t> stride(shape.size(), 1);
+  for (std::size_t i = shape.size(); i-- > 1;) {
+    stride[i - 1] = i + 1 == shape.size() ? step : stride[i] * shape[i];
+  }
+  auto address =
+      memory.address() + static_cast<std::uint64_t>(placement.offset_elems * bytes(type));
+  View view = make_view(address, type, shape, stride);
+  return {std::move(memory), view};
+}
+
+OperatorTest::Placed OperatorTest::place(const Array& array, Placement placement) {
+  Placed placed = reserve(array.type, array.shape, placement);
+  std::int64_t columns = array.shape.empty() ? 1 : array.shape.back();
+  std::int64_t row_bytes = columns * bytes(array.type);
+  std::int64_t step = placed.view.rank > 1
+                          ? placed.view.stride[static_cast<std::size_t>(placed.view.rank - 2)]
+                          : columns;
+  for (std::int64_t row = 0; row < rows_of(array.shape); ++row) {
+    auto source = std::span(array.bytes)
+                      .subspan(static_cast<std::size_t>(row * row_bytes),
+                               static_cast<std::size_t>(row_bytes));
+    std::int64_t at = (placement.offset_elems + row * step) * bytes(array.type);
+    placed.memory.upload(source, at);
+  }
+  return placed;
+}
+
+Array OperatorTest::fetch(const Placed& placed, const std::string& name) {
+  std::vector<std::int64_t> shape(placed.view.shape.begin(),
+                                  placed.view.shape.begin() + placed.view.rank);
+  Array array = make_array(name, placed.view.type, shape);
+  std::vector<std::byte> all(static_cast<std::size_t>(placed.memory.size_bytes()));
+  placed.memory.download(all);
+  std::int64_t columns = shape.empty() ? 1 : shape.back();
+  auto row_bytes = static_cast<std::size_t>(columns * bytes(array.type));
+  std::int64_t step = placed.view.rank > 1
+                          ? placed.view.stride[static_cast<std::size_t>(placed.view.rank - 2)]
+                          : columns;
+  auto begin = static_cast<std::size_t>(placed.view.address - placed.memory.address());
+  std::vector<bool> written(all.size());
+  for (std::int64_t row = 0; row < rows_of(shape); ++row) {
+    std::size_t at = begin + static_cast<std::size_t>(row * step * bytes(array.type));
+    std::memcpy(array.bytes.data() + static_cast<std::size_t>(row) * row_bytes, all.data() + at,
+                row_bytes);
+    for (std::size_t i = 0; i < row_bytes; ++i)
+      written[at + i] = true;
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!written[i] && all[i] != kPoison) {
+      ADD_FAILURE() << name << ": byte " << i << " outside the tensor was written";
+      break;
+    }
+  }
+  return array;
+}
+
+std::vector<Array> OperatorTest::run(const Operator& op, const std::vector<Array>& inputs,
+                                     const Options& options, Placement placement) {
+  Arguments arguments(op.schema);
+  for (const auto& [name, value] : options)
+    arguments.set_option(name, value);
+  std::vector<Placed> placed;
+  HostTensors reference;
+  for (const Array& input : inputs) {
+    placed.push_back(place(input, placement));
+    arguments.set(input.name, placed.back().view);
+    reference.set(input);
+  }
+  std::vector<OutputSpec> specs = op.outputs(arguments);
+  std::size_t first_output = placed.size();
+  for (const OutputSpec& spec : specs) {
+    placed.push_back(reserve(spec.type, spec.shape, placement));
+    arguments.set(spec.name, placed.back().view);
+  }
+  op.launch(device, stream, arguments);
+  stream.synchronize();
+  op.reference(arguments, reference);
+  std::vector<Array> outputs;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    std::string name(specs[i].name);
+    outputs.push_back(fetch(placed[first_output + i], name));
+    Comparison result = compare(outputs.back(), reference.at(name), op.tolerance(arguments, name));
+    EXPECT_EQ(result.wrong, 0) << name << " of " << to_string(placed.front().view) << ": element "
+                               << result.first_wrong << " is " << result.out << ", reference "
+                               << result.reference << ", bound " << result.bound;
+  }
+  return outputs;
+}
+
+std::string OperatorTest::refusal(const Operator& op, const std::vector<Array>& inputs,
+                                  const Options& options) {
+  try {
+    run(op, inputs, options);
+  } catch (const Error& error) {
+    return error.message();
+  }
+  return "accepted";
+}
+
+Array OperatorTest::random(std::string name, Type type, std::vector<std::int64_t> shape,
+                           double scale, std::uint64_t seed) {
+  std::mt19937_64 generator(seed);
+  std::vector<double> values(static_cast<std::size_t>(element_count(shape)));
+  for (double& value : values) {  // the sum of four uniform numbers is near enough to normal
+    double sum = 0;
+    for (int i = 0; i < 4; ++i)
+      sum += static_cast<double>(generator() >> 11) * 0x1p-53 - 0.5;
+    value = sum * std::sqrt(3.0) * scale;
+  }
+  return make_array(std::move(name), type, std::move(shape), values);
+}
+
+}  // namespace tilewright::test

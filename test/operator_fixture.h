@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs an operator on arrays, with rows apart and addresses off as a test wants, and compares.
+#pragma once
+
+#include "device_fixture.h"
+#include "tilewright/operator.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tilewright::test {
+
+/// How tensors lie in memory.
+struct Placement {
+  std::int64_t row_padding = 0;   ///< elements between rows
+  std::int64_t offset_elems = 0;  ///< of the first element from an aligned address
+};
+
+using Options = std::vector<std::pair<std::string, std::string>>;
+
+class OperatorTest : public DeviceTest {
+ protected:
+  /// Runs on `inputs` and compares every output with the reference; returns the outputs.
+  std::vector<Array> run(const Operator& op, const std::vector<Array>& inputs,
+                         const Options& options = {}, Placement placement = {});
+
+  /// The error text of a run that must be refused before anything is launched.
+  std::string refusal(const Operator& op, const std::vector<Array>& inputs,
+                      const Options& options = {});
+
+  /// Reproducible normal-like numbers.
+  static Array random(std::string name, Type type, std::vector<std::int64_t> shape,
+                      double scale = 1, std::uint64_t seed = 1);
+
+ private:
+  struct Placed {
+    Buffer memory;
+    View view;
+  };
+  Placed place(const Array& array, Placement placement);
+  Placed reserve(Type type, const std::vector<std::int64_t>& shape, Placement placement);
+  static Array fetch(const Placed& placed, const std::string& name);
+};
+
+}  // namespace tilewright::test
