@@ -28,7 +28,7 @@ struct Site {
   std::uint32_t file = 0;  ///< index into Module::files
   std::uint32_t line = 0;
   std::uint32_t column = 0;
-  SiteId parent = 0;
+  SiteId parent = 0;  ///< an earlier site
 };
 
 /// One operand. Trees are shallow: a vector's elements, or a tensor address's coordinates.

@@ -106,7 +106,8 @@ class Checker {
         if (o.type == Type::f32 || o.type == Type::f64) return "a floating-point immediate";
         return "the immediate " + std::to_string(o.value);
       case Operand::Kind::special:
-        return std::string(special_registers()[o.id].name);
+        return std::string(special_registers()[o.id].name) +
+               (o.component < 0 ? std::string() : std::string(".") + "xyzw"[o.component]);
       case Operand::Kind::symbol:
         return "the symbol " + module_.symbols[o.id];
       case Operand::Kind::label:

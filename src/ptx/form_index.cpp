@@ -16,6 +16,10 @@ std::string_view set_words(std::string_view name) {
   return {};
 }
 
+bool contains(std::span<const Mod> words, Mod word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
 /// `previous`: the word of the slot before.
 bool match_slots(std::span<const Slot> slots, std::span<const Mod> mods, Mod* out,
                  Mod previous = {}) {
@@ -25,35 +29,12 @@ bool match_slots(std::span<const Slot> slots, std::span<const Mod> mods, Mod* ou
     *out = Mod{};
     return match_slots(slots.subspan(1), mods, out + 1);
   }
-  if (!mods.empty() &&
-      std::find(slot.words.begin(), slot.words.end(), mods.front()) != slot.words.end()) {
+  if (!mods.empty() && contains(slot.words, mods.front())) {
     *out = mods.front();
     if (match_slots(slots.subspan(1), mods.subspan(1), out + 1, mods.front())) return true;
   }
   *out = Mod{};
   return slot.optional && match_slots(slots.subspan(1), mods, out + 1);
-}
-
-/// As match_slots, whatever the words' order: each slot takes the first word left that it has.
-bool match_unordered(std::span<const Slot> slots, std::span<const Mod> mods, Mod* out) {
-  std::uint32_t used = 0;
-  bool previous_absent = true;
-  for (const Slot& slot : slots) {
-    *out = Mod{};
-    for (std::size_t i = 0; i < mods.size() && out->id == 0; ++i) {
-      if ((used >> i & 1) != 0 ||
-          std::find(slot.words.begin(), slot.words.end(), mods[i]) == slot.words.end())
-        continue;
-      *out = mods[i];
-      used |= std::uint32_t{1} << i;
-    }
-    const bool is_absent = out->id == 0;
-    if (slot.with_previous ? is_absent != previous_absent : is_absent && !slot.optional)
-      return false;
-    previous_absent = is_absent;
-    ++out;
-  }
-  return used == (std::uint32_t{1} << mods.size()) - 1;
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -160,6 +141,33 @@ std::optional<Opcode> FormIndex::match(std::string_view opcode, std::span<const 
   return std::nullopt;
 }
 
+/// As match_slots, whatever the words' order: each slot takes the first word left that it has. Only
+/// types keep their order, which says what is converted to what.
+bool FormIndex::match_unordered(std::span<const Slot> slots, std::span<const Mod> mods,
+                                Mod* out) const {
+  std::uint32_t used = 0;
+  bool previous_absent = true;
+  for (const Slot& slot : slots) {
+    *out = Mod{};
+    bool type_passed = false;
+    for (std::size_t i = 0; i < mods.size() && out->id == 0; ++i) {
+      if ((used >> i & 1) != 0) continue;
+      const bool is_type = type(mods[i]) != Type::none;
+      if (contains(slot.words, mods[i]) && !(is_type && type_passed)) {
+        *out = mods[i];
+        used |= std::uint32_t{1} << i;
+      }
+      type_passed = type_passed || is_type;
+    }
+    const bool is_absent = out->id == 0;
+    if (slot.with_previous ? is_absent != previous_absent : is_absent && !slot.optional)
+      return false;
+    previous_absent = is_absent;
+    ++out;
+  }
+  return used == (std::uint32_t{1} << mods.size()) - 1;
+}
+
 bool FormIndex::conflicting(std::string_view opcode, std::span<const Mod> mods) const {
   const auto any = [&](const std::vector<Mod>& words) {
     return std::find_first_of(mods.begin(), mods.end(), words.begin(), words.end()) != mods.end();
@@ -187,9 +195,8 @@ std::string FormIndex::no_such_form(std::string_view opcode, std::string_view mo
   std::vector<std::string_view> words =
       split_modifiers(modifiers).value_or(std::vector<std::string_view>{});
   const auto has = [&](std::uint16_t row, Mod mod) {
-    return std::any_of(slots_[row].begin(), slots_[row].end(), [&](const Slot& slot) {
-      return std::find(slot.words.begin(), slot.words.end(), mod) != slot.words.end();
-    });
+    return std::any_of(slots_[row].begin(), slots_[row].end(),
+                       [&](const Slot& slot) { return contains(slot.words, mod); });
   };
   const std::span<const std::uint16_t> rows = rows_of(opcode);
   for (std::string_view word : words) {
@@ -198,14 +205,22 @@ std::string FormIndex::no_such_form(std::string_view opcode, std::string_view mo
       return "no form of '" + std::string(opcode) + "' has the modifier '." + std::string(word) +
              "'";
   }
+  for (const WordConflict& c : conflicts_)
+    for (const std::string_view left : words)
+      for (const std::string_view right : words)
+        if (c.opcode == opcode && contains(c.left, find(left)) && contains(c.right, find(right)))
+          return "'." + std::string(left) + "' and '." + std::string(right) +
+                 "' do not go together in '" + std::string(opcode) + "'";
   std::vector<std::pair<std::size_t, std::uint16_t>> best;  // words missing, row
   for (const std::uint16_t row : rows)
     best.emplace_back(
         std::count_if(words.begin(), words.end(), [&](auto w) { return !has(row, find(w)); }), row);
   std::stable_sort(best.begin(), best.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::string out = "no form of '" + std::string(opcode) + "' has the modifiers '." +
-                    std::string(modifiers) + "' in this combination and order; nearest:";
+  std::string out = words.empty()
+                        ? "'" + std::string(opcode) + "' needs modifiers; nearest:"
+                        : "no form of '" + std::string(opcode) + "' has the modifiers '." +
+                              std::string(modifiers) + "' in this combination; nearest:";
   for (std::size_t i = 0; i < best.size() && i < 2; ++i) {
     const Form& form = rows_[best[i].second];
     const std::size_t begin = out.size() + (i == 0 ? 1U : 2U);

@@ -41,6 +41,7 @@ class FormIndex {
   FormIndex();
   Mod intern(std::string_view word);
   std::vector<Mod> intern_list(std::string_view list);
+  bool match_unordered(std::span<const Slot> slots, std::span<const Mod> mods, Mod* out) const;
   bool conflicting(std::string_view opcode, std::span<const Mod> mods) const;
   std::vector<Slot> compile(std::string_view pattern);
 

@@ -175,9 +175,11 @@ void Parser::loc() {
     parent.file = at == files_.end() ? 0 : at->second;
     parent.line = static_cast<std::uint32_t>(integer("the line", 0, kMax));
     parent.column = static_cast<std::uint32_t>(integer("the column", 0, kMax));
-    site.parent = site_id(parent);
+    const auto call = positions_.find({parent.file, parent.line, parent.column});
+    site.parent = call != positions_.end() ? call->second : site_id(parent);
   }
   site_ = site_id(site);
+  positions_[{site.file, site.line, site.column}] = site_;
 }
 
 SiteId Parser::site_id(const Site& site) {
@@ -259,7 +261,7 @@ void Parser::close_scope() {
     if (!state.defined) open.emplace_back(name, state);
   std::sort(open.begin(), open.end(),
             [](const auto& a, const auto& b) { return a.second.id < b.second.id; });
-  if (!open.empty() && scopes_.size() <= 1)
+  if (!open.empty() && scopes_.size() == 2)  // the module and the parameters are left
     lexer_.fail("label '" + std::string(open.front().first) + "' is not defined",
                 open.front().second.line);
   for (const auto& [name, state] : open) {

@@ -142,7 +142,7 @@ Initializer Parser::initializer(const Variable& variable) {
     initializer_list(variable, out, 0);
   else
     initializer_value(variable, out);
-  if (variable.extents.empty() || variable.extents.front() == 0) return out;
+  if (!variable.extents.empty() && variable.extents.front() == 0) return out;
   if (static_cast<std::int64_t>(out.bytes.size()) > size_bytes(variable))
     lexer_.fail("initializer of '" + variable.name + "' has " + std::to_string(out.bytes.size()) +
                 " bytes; the variable has " + std::to_string(size_bytes(variable)));

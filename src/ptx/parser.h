@@ -122,6 +122,7 @@ class Parser {
   std::unordered_set<std::string> module_names_;
   std::unordered_map<std::uint64_t, std::uint32_t> files_;
   std::map<std::array<std::uint32_t, 4>, SiteId> sites_;
+  std::map<std::array<std::uint32_t, 3>, SiteId> positions_;  ///< the last site there
   std::vector<std::string_view> declared_names_;  ///< of the last variables() or parameters()
   Function* function_ = nullptr;
   std::vector<Scope> scopes_;

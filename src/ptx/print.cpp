@@ -28,6 +28,9 @@ class Printer {
       if (!f.declaration) function(f);
     for (const std::string& d : module_.directives)
       put(d, ";\n");
+    // .loc names the inlined function by a label here; a site has no name, so that all share one.
+    if (any_inlined_)
+      put(".section .debug_str\n{\n$L__info_inlined:\n\t.b8 105,110,108,105,110,101,100,0\n}\n");
     return std::move(out_);
   }
 
@@ -307,7 +310,18 @@ class Printer {
     if (line_info_ == LineInfo::off || id == 0 || id == site_) return;
     site_ = id;
     const Site& site = module_.sites[id];
-    if (site.file != 0) put("\t.loc ", site.file, " ", site.line, " ", site.column, "\n");
+    if (site.file == 0) return;
+    const Site& parent = module_.sites[site.parent];
+    const bool is_inlined = site.parent != 0 && site.parent < id && parent.file != 0;
+    if (is_inlined) location(site.parent);  // ptxas looks for an earlier .loc of the call
+    site_ = id;
+    put("\t.loc ", site.file, " ", site.line, " ", site.column);
+    if (is_inlined) {
+      put(", function_name $L__info_inlined, inlined_at ", parent.file, " ", parent.line, " ",
+          parent.column);
+      any_inlined_ = true;
+    }
+    put("\n");
   }
 
   void sequence(const std::vector<Operand>& elems) {
@@ -389,6 +403,7 @@ class Printer {
   std::string out_;
   std::uint32_t line_ = 1;
   SiteId site_ = 0;
+  bool any_inlined_ = false;
 };
 
 }  // namespace
