@@ -29,7 +29,8 @@ class TraceRef {
  public:
   template <typename F>
   requires(!std::same_as<std::remove_cvref_t<F>, TraceRef>)
-      TraceRef(F&& function)  // NOLINT(google-explicit-constructor): a call-site adapter
+      // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload)
+      TraceRef(F&& function)  // converts at the call; constrained above
       : object_(const_cast<void*>(static_cast<const void*>(&function))),
         call_([](void* object, ptx::LineInfo info) -> KernelSource {
           return (*static_cast<std::remove_reference_t<F>*>(object))(info);

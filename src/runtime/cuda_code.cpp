@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 namespace tilewright::detail {
 namespace {
@@ -32,6 +33,9 @@ CudaKernel& as_cuda(const LoadedKernel& kernel) {
   // The function handle is not part of what const promises to callers.
   return static_cast<CudaKernel&>(const_cast<LoadedKernel&>(kernel));
 }
+
+/// A number that the driver takes in place of an address.
+void* as_pointer(std::uintptr_t value) { return std::bit_cast<void*>(value); }
 
 void check_found(cuda::Result result, const char* call, const std::string& entry, SourceLoc at) {
   if (result == cuda::kErrorNotFound) {
@@ -61,8 +65,6 @@ void load_machine_code(const cuda::Driver& driver, CudaKernel& kernel, SourceLoc
               "cuModuleGetFunction", entry, at);
 }
 
-void* option_value(std::uintptr_t value) { return reinterpret_cast<void*>(value); }
-
 /// The text up to its NUL: the driver fills a buffer of fixed size.
 std::string log_text(const std::vector<char>& buffer) {
   return {buffer.begin(), std::find(buffer.begin(), buffer.end(), '\0')};
@@ -78,12 +80,12 @@ void load_text(const cuda::Driver& driver, CudaKernel& kernel, SourceLoc at) {
                    cuda::kJitErrorLogBytes, cuda::kJitLogVerbose,   cuda::kJitOptLevel,
                    cuda::kJitLineInfo};
   std::array<void*, 7> values{info.data(),
-                              option_value(info.size() - 1),
+                              as_pointer(info.size() - 1),
                               errors.data(),
-                              option_value(errors.size() - 1),
-                              option_value(1),
-                              option_value(static_cast<std::uintptr_t>(options.opt_level)),
-                              option_value(options.line_info ? 1 : 0)};
+                              as_pointer(errors.size() - 1),
+                              as_pointer(1),
+                              as_pointer(static_cast<std::uintptr_t>(options.opt_level)),
+                              as_pointer(options.line_info ? 1 : 0)};
   cuda::Result result =
       driver.module_load(&kernel.module, kernel.source.ptx.c_str(),
                          static_cast<unsigned>(names.size()), names.data(), values.data());
@@ -216,10 +218,9 @@ void CudaBackend::launch(LaunchState& state, void* stream, SourceLoc at) {
   how.stream = static_cast<cuda::Stream>(stream);
   std::span<const std::byte> bytes = state.parameters.bytes();
   std::size_t size_bytes = bytes.size();
-  void* extra[] = {reinterpret_cast<void*>(cuda::kParamBuffer),
+  void* extra[] = {as_pointer(cuda::kParamBuffer),
                    const_cast<std::byte*>(bytes.data()),  // the driver only reads it
-                   reinterpret_cast<void*>(cuda::kParamBufferBytes), &size_bytes,
-                   reinterpret_cast<void*>(cuda::kParamEnd)};
+                   as_pointer(cuda::kParamBufferBytes), &size_bytes, as_pointer(cuda::kParamEnd)};
   cuda::Result result = driver_.launch(&how, as_cuda(state.kernel.loaded()).function, nullptr,
                                        bytes.empty() ? nullptr : extra);
   if (result != cuda::kSuccess) {

@@ -94,7 +94,7 @@ AssembleOutput run_nvptxcompiler(const AssembleJob& job) {
   std::vector<const char*> options{target.c_str(), level.c_str(), "--verbose"};
   if (job.options.line_info) options.push_back("--generate-line-info");
   const Plugin& found = plugin();
-  tilewright_nvptx_result result{};
+  TilewrightNvptxResult result{};
   found.compile(job.ptx.c_str(), job.ptx.size() + 1, static_cast<int>(options.size()),
                 options.data(), &result);
   AssembleOutput output;

@@ -31,7 +31,7 @@ static char* read_log(nvPTXCompilerHandle compiler, log_size_function size, log_
 }
 
 static nvPTXCompileResult read_code(nvPTXCompilerHandle compiler,
-                                    struct tilewright_nvptx_result* result) {
+                                    struct TilewrightNvptxResult* result) {
   nvPTXCompileResult status = nvPTXCompilerGetCompiledProgramSize(compiler, &result->data_bytes);
   if (status != NVPTXCOMPILE_SUCCESS) return status;
   result->data = malloc(result->data_bytes);
@@ -40,7 +40,7 @@ static nvPTXCompileResult read_code(nvPTXCompilerHandle compiler,
 }
 
 void tilewright_nvptx_compile(const char* ptx, size_t ptx_bytes, int option_count,
-                              const char* const* options, struct tilewright_nvptx_result* result) {
+                              const char* const* options, struct TilewrightNvptxResult* result) {
   memset(result, 0, sizeof *result);
   nvPTXCompilerHandle compiler = NULL;
   nvPTXCompileResult status = nvPTXCompilerCreate(&compiler, ptx_bytes, ptx);
@@ -60,7 +60,7 @@ void tilewright_nvptx_compile(const char* ptx, size_t ptx_bytes, int option_coun
   nvPTXCompilerDestroy(&compiler);
 }
 
-void tilewright_nvptx_free(struct tilewright_nvptx_result* result) {
+void tilewright_nvptx_free(struct TilewrightNvptxResult* result) {
   free(result->data);
   free(result->log);
   memset(result, 0, sizeof *result);

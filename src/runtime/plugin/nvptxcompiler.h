@@ -9,7 +9,7 @@ extern "C" {
 #endif
 
 /// What a compilation made. `data` is machine code (status 0) and `log` is text, both from malloc.
-struct tilewright_nvptx_result {
+struct TilewrightNvptxResult {
   int status;  ///< an nvPTXCompileResult; 0: success
   void* data;
   size_t data_bytes;
@@ -19,8 +19,8 @@ struct tilewright_nvptx_result {
 /// The CUDA version of the compiler: 13000 for 13.0; 0 if it does not say.
 int tilewright_nvptx_version(void);
 void tilewright_nvptx_compile(const char* ptx, size_t ptx_bytes, int option_count,
-                              const char* const* options, struct tilewright_nvptx_result* result);
-void tilewright_nvptx_free(struct tilewright_nvptx_result* result);
+                              const char* const* options, struct TilewrightNvptxResult* result);
+void tilewright_nvptx_free(struct TilewrightNvptxResult* result);
 
 #ifdef __cplusplus
 }
