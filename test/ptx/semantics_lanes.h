@@ -41,23 +41,36 @@ class Execution {
     const auto at = static_cast<std::size_t>(lane);
     return meaning.dst[i] == Lanes::b64 ? from.wide[at] : from.narrow[at];
   }
-  void execute(std::uint32_t mask) {
-    LaneArgs args;
-    for (std::size_t i = 0; i < results_.size(); ++i) {
-      args.dst[i] = meaning.dst[i] == Lanes::none ? nullptr : address(results_[i], meaning.dst[i]);
-    }
-    for (std::size_t i = 0; i < sources_.size(); ++i) {
-      args.src[i] = meaning.src[i] == Lanes::none ? nullptr : address(sources_[i], meaning.src[i]);
-    }
-    args.carry = &carry;
-    args.mask = mask;
-    meaning.fn(args);
+  void execute(std::uint32_t mask) { execute(arguments(mask)); }
+  /// The result goes to the array of a source.
+  void execute_onto_source(std::size_t i, std::uint32_t mask) {
+    LaneArgs args = arguments(mask);
+    args.dst[0] = address(sources_[i], meaning.src[i]);
+    execute(args);
+  }
+  std::uint64_t source(std::size_t i, int lane) const {
+    const auto at = static_cast<std::size_t>(lane);
+    return meaning.src[i] == Lanes::b64 ? sources_[i].wide[at] : sources_[i].narrow[at];
   }
 
   Meaning meaning;
   std::uint32_t carry = 0;
 
  private:
+  LaneArgs arguments(std::uint32_t mask) {
+    LaneArgs args;
+    for (std::size_t i = 0; i < results_.size(); ++i) {
+      if (meaning.dst[i] != Lanes::none) args.dst[i] = address(results_[i], meaning.dst[i]);
+    }
+    for (std::size_t i = 0; i < sources_.size(); ++i) {
+      if (meaning.src[i] != Lanes::none) args.src[i] = address(sources_[i], meaning.src[i]);
+    }
+    args.carry = &carry;
+    args.mask = mask;
+    return args;
+  }
+  void execute(const LaneArgs& args) { meaning.fn(args); }
+
   struct Register {
     alignas(128) std::array<std::uint32_t, 32> narrow{};
     alignas(128) std::array<std::uint64_t, 32> wide{};

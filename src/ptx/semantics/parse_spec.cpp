@@ -239,6 +239,7 @@ void describe_exceptions(const Spec& spec, Meaning& meaning) {
 
 Spec parse_spec(std::string_view opcode) {
   Spec spec;
+  if (opcode.empty() || opcode.back() == '.') return {};
   std::string_view rest = opcode;
   if (!find(kOps, take_word(rest), spec.op)) return {};
   if (spec.op == LaneOp::createpolicy) {  // its words choose a policy that nothing here depends on

@@ -7,27 +7,27 @@ namespace {
 
 template <class T>
 struct And {
-  static T apply(T a, T b) { return static_cast<T>(a & b); }
+  TW_LANE static T apply(T a, T b) { return static_cast<T>(a & b); }
 };
 template <class T>
 struct Or {
-  static T apply(T a, T b) { return static_cast<T>(a | b); }
+  TW_LANE static T apply(T a, T b) { return static_cast<T>(a | b); }
 };
 template <class T>
 struct Xor {
-  static T apply(T a, T b) { return static_cast<T>(a ^ b); }
+  TW_LANE static T apply(T a, T b) { return static_cast<T>(a ^ b); }
 };
 template <class T>
 struct Not {
-  static T apply(T a) { return static_cast<T>(~a); }
+  TW_LANE static T apply(T a) { return static_cast<T>(~a); }
 };
 template <class T>
 struct Cnot {
-  static T apply(T a) { return a == 0 ? T{1} : T{0}; }
+  TW_LANE static T apply(T a) { return a == 0 ? T{1} : T{0}; }
 };
 template <class T>
 struct Move {
-  static T apply(T a) { return a; }
+  TW_LANE static T apply(T a) { return a; }
 };
 
 /// Predicates: F on whole masks.
@@ -45,14 +45,14 @@ constexpr u32 kWidth = 8 * sizeof(T);
 
 template <class T>
 struct Shl {
-  static T apply(T a, u32 n) {
+  TW_LANE static T apply(T a, u32 n) {
     const Store<T> shifted = static_cast<Store<T>>(a) << (n & (8 * sizeof(Store<T>) - 1));
     return n < kWidth<T> ? static_cast<T>(shifted) : T{0};
   }
 };
 template <class T>
 struct Shr {  // fills with the sign for signed types
-  static T apply(T a, u32 n) {
+  TW_LANE static T apply(T a, u32 n) {
     if constexpr (static_cast<T>(-1) < static_cast<T>(0)) {
       return static_cast<T>(a >> (n < kWidth<T> ? n : kWidth<T> - 1));
     } else {
@@ -63,7 +63,7 @@ struct Shr {  // fills with the sign for signed types
 
 template <bool Left, bool Wraps>
 struct Funnel {
-  static u32 apply(u32 low, u32 high, u32 c) {
+  TW_LANE static u32 apply(u32 low, u32 high, u32 c) {
     const u32 n = Wraps ? c & 31 : c < 32 ? c : 32;
     const u64 both = static_cast<u64>(high) << 32 | low;
     return static_cast<u32>(Left ? both << n >> 32 : both >> n);
@@ -72,7 +72,7 @@ struct Funnel {
 
 template <class T>
 struct ExtractField {
-  static T apply(T a, u32 b, u32 c) {
+  TW_LANE static T apply(T a, u32 b, u32 c) {
     using U = Store<T>;
     constexpr u32 kTop = kWidth<T> - 1;
     const u32 pos = b & 0xff;
@@ -111,12 +111,12 @@ void insert_field(const LaneArgs& args) {
   result.done();
 }
 
-inline u32 leading_zeros(u32 a) { return a == 0 ? 32u : static_cast<u32>(__builtin_clz(a)); }
-inline u32 leading_zeros(u64 a) { return a == 0 ? 64u : static_cast<u32>(__builtin_clzll(a)); }
+TW_LANE u32 leading_zeros(u32 a) { return a == 0 ? 32u : static_cast<u32>(__builtin_clz(a)); }
+TW_LANE u32 leading_zeros(u64 a) { return a == 0 ? 64u : static_cast<u32>(__builtin_clzll(a)); }
 
 template <class T, bool ShiftAmount>
 struct FindLeading {
-  static u32 apply(T a) {
+  TW_LANE static u32 apply(T a) {
     using U = Store<T>;
     const U bits = static_cast<U>(a < T{0} ? static_cast<T>(~a) : a);
     const u32 zeros = leading_zeros(bits);
@@ -126,22 +126,22 @@ struct FindLeading {
 };
 template <class T>
 struct Clz {
-  static u32 apply(T a) { return leading_zeros(a); }
+  TW_LANE static u32 apply(T a) { return leading_zeros(a); }
 };
 struct Popc32 {
-  static u32 apply(u32 a) {
+  TW_LANE static u32 apply(u32 a) {
     a -= (a >> 1) & 0x55555555u;
     a = (a & 0x33333333u) + ((a >> 2) & 0x33333333u);
     return (((a + (a >> 4)) & 0x0f0f0f0fu) * 0x01010101u) >> 24;
   }
 };
 struct Popc64 {
-  static u32 apply(u64 a) {
+  TW_LANE static u32 apply(u64 a) {
     return Popc32::apply(static_cast<u32>(a)) + Popc32::apply(static_cast<u32>(a >> 32));
   }
 };
 struct Brev32 {
-  static u32 apply(u32 a) {
+  TW_LANE static u32 apply(u32 a) {
     a = ((a >> 1) & 0x55555555u) | (a & 0x55555555u) << 1;
     a = ((a >> 2) & 0x33333333u) | (a & 0x33333333u) << 2;
     a = ((a >> 4) & 0x0f0f0f0fu) | (a & 0x0f0f0f0fu) << 4;
@@ -150,7 +150,7 @@ struct Brev32 {
   }
 };
 struct Brev64 {
-  static u64 apply(u64 a) {
+  TW_LANE static u64 apply(u64 a) {
     return static_cast<u64>(Brev32::apply(static_cast<u32>(a))) << 32 |
            Brev32::apply(static_cast<u32>(a >> 32));
   }
@@ -158,7 +158,7 @@ struct Brev64 {
 
 template <bool Clamps>
 struct BitMask {
-  static u32 apply(u32 a, u32 b) {
+  TW_LANE static u32 apply(u32 a, u32 b) {
     const u32 sum = (a & 31) + (b & 31);
     const u32 from = Clamps && a >= 32 ? 0u : ~0u << (a & 31);
     const bool overflows = sum >= 32 || (Clamps && (a >= 32 || b >= 32));
@@ -167,7 +167,7 @@ struct BitMask {
 };
 template <class T, bool Clamps>
 struct SizeExtend {
-  static T apply(T a, u32 b) {
+  TW_LANE static T apply(T a, u32 b) {
     const u32 n = b & 31;
     const bool whole = Clamps && b >= 32;
     const u32 above = whole ? 0u : ~0u << n;
@@ -179,7 +179,7 @@ struct SizeExtend {
 };
 
 /// Bytes of {b, a}: nibble i of `selector` picks byte i, bit 3 of it replicates the byte's sign.
-inline u32 permute(u32 a, u32 b, u32 selector) {
+TW_LANE u32 permute(u32 a, u32 b, u32 selector) {
   const u64 both = static_cast<u64>(b) << 32 | a;
   u32 result = 0;
   for (u32 i = 0; i < 4; ++i) {
@@ -191,7 +191,7 @@ inline u32 permute(u32 a, u32 b, u32 selector) {
   return result;
 }
 struct Permute {
-  static u32 apply(u32 a, u32 b, u32 c) { return permute(a, b, c); }
+  TW_LANE static u32 apply(u32 a, u32 b, u32 c) { return permute(a, b, c); }
 };
 /// A mode's selectors for c & 3 == 0..3, 16 bits each from the low end.
 constexpr u64 selectors(Mode mode) {
@@ -214,14 +214,14 @@ constexpr u64 selectors(Mode mode) {
 }
 template <Mode M>
 struct PermuteMode {
-  static u32 apply(u32 a, u32 b, u32 c) {
+  TW_LANE static u32 apply(u32 a, u32 b, u32 c) {
     return permute(a, b, static_cast<u32>(selectors(M) >> (16 * (c & 3))) & 0xffff);
   }
 };
 
 template <class A, class B>
 struct Dot4 {
-  static u32 apply(u32 a, u32 b, u32 c) {
+  TW_LANE static u32 apply(u32 a, u32 b, u32 c) {
     for (u32 i = 0; i < 32; i += 8) {
       c += static_cast<u32>(static_cast<s32>(static_cast<A>(a >> i)) *
                             static_cast<s32>(static_cast<B>(b >> i)));
@@ -231,7 +231,7 @@ struct Dot4 {
 };
 template <class A, class B, bool High>
 struct Dot2 {
-  static u32 apply(u32 a, u32 b, u32 c) {
+  TW_LANE static u32 apply(u32 a, u32 b, u32 c) {
     const u32 bytes = High ? b >> 16 : b;
     c += static_cast<u32>(static_cast<s32>(static_cast<A>(a)) *
                           static_cast<s32>(static_cast<B>(bytes)));
@@ -294,11 +294,11 @@ void select(const LaneArgs& args) {
 /// slct with an integer c, and with a float c: not negative, where NaN counts as negative.
 template <class T>
 struct SelectSigned {
-  static T apply(T a, T b, s32 c) { return c >= 0 ? a : b; }
+  TW_LANE static T apply(T a, T b, s32 c) { return c >= 0 ? a : b; }
 };
 template <class T, bool Ftz>
 struct SelectFloat {
-  static T apply(T a, T b, float c) {
+  TW_LANE static T apply(T a, T b, float c) {
     const u32 magnitude = __builtin_bit_cast(u32, c) & 0x7fffffffu;
     return c >= 0.0f || (Ftz && magnitude < 0x00800000u) ? a : b;
   }
@@ -307,7 +307,7 @@ struct SelectFloat {
 /// fns d, mask, base, n: the place of the n-th set bit from `base` upwards, downwards for negative
 /// n.
 struct FindNthSet {
-  static u32 apply(u32 mask, u32 base, s32 n) {
+  TW_LANE static u32 apply(u32 mask, u32 base, s32 n) {
     if (base > 31) return 0xffffffffu;
     if (n == 0) return (mask >> base & 1) != 0 ? base : 0xffffffffu;
     const s32 step = n > 0 ? 1 : -1;

@@ -28,7 +28,7 @@ struct Wider<s64> {
 
 enum class Use { none, carry, borrow };
 
-inline void keep_carry(const LaneArgs& args, u32 value) {
+TW_LANE void keep_carry(const LaneArgs& args, u32 value) {
   *args.carry = (*args.carry & ~args.mask) | (value & args.mask);
 }
 

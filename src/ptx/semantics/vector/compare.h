@@ -8,7 +8,7 @@
 namespace tilewright::ptx::semantics::TW_ISA {
 
 template <Compare C, class T>
-inline bool holds(T a, T b) {
+TW_LANE bool holds(T a, T b) {
   const bool unordered = a != a || b != b;
   if constexpr (C == Compare::eq) return a == b;
   if constexpr (C == Compare::ne) return !unordered && a != b;
@@ -28,10 +28,10 @@ inline bool holds(T a, T b) {
 
 template <class T>
 struct Plain {
-  static T load(Store<T> bits) { return get<T>(bits); }
+  TW_LANE static T load(Store<T> bits) { return get<T>(bits); }
 };
 struct Flushed {
-  static float load(u32 bits) { return flush(get<float>(bits)); }
+  TW_LANE static float load(u32 bits) { return flush(get<float>(bits)); }
 };
 
 using MaskFn = u32 (*)(const LaneArgs&);
@@ -49,7 +49,7 @@ template <class Load, class T, Compare C>
 }
 
 template <Bool B>
-inline u32 combined(u32 mask, const LaneArgs& args) {
+TW_LANE u32 combined(u32 mask, const LaneArgs& args) {
   if constexpr (B == Bool::none) return mask;
   const u32 c = predicate(args, 2);
   return B == Bool::and_ ? mask & c : B == Bool::or_ ? mask | c : mask ^ c;
@@ -64,14 +64,17 @@ void set_predicate(const LaneArgs& args) {
   keep_predicate(args, 0, p);
   keep_predicate(args, 1, q);
 }
-template <MaskFn M, Bool B, u32 True>
-void set_value(const LaneArgs& args) {
-  const u32 mask = combined<B>(M(args), args);
+/// Shared by all the functions below, which are many and should stay small.
+[[gnu::noinline]] inline void store_value(const LaneArgs& args, u32 mask, u32 value) {
   Result<u32> result(args);
   u32* out = result.out();
   for (int i = 0; i < kLanes; ++i)
-    out[i] = (mask & kBit[i]) != 0 ? True : 0u;
+    out[i] = (mask & kBit[i]) != 0 ? value : 0u;
   result.done();
+}
+template <MaskFn M, Bool B, u32 True>
+void set_value(const LaneArgs& args) {
+  store_value(args, combined<B>(M(args), args), True);
 }
 
 template <MaskFn M, Bool B>

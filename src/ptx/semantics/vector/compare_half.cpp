@@ -8,7 +8,7 @@ namespace {
 
 template <class F, bool Ftz, bool High>
 struct Half {
-  static float load(u32 bits) {
+  TW_LANE static float load(u32 bits) {
     const u32 code = High ? bits >> 16 : bits;
     constexpr u32 kExponent = F::kSign - (1u << F::kMan);
     return decode<F>(Ftz && (code & kExponent) == 0 ? code & F::kSign : code);
@@ -23,16 +23,17 @@ void set_predicates(const LaneArgs& args) {
   keep_predicate(args, 0, p);
   keep_predicate(args, 1, q);
 }
-template <MaskFn Low, MaskFn High, Bool B, u32 True>
-void set_values(const LaneArgs& args) {
-  const u32 low = combined<B>(Low(args), args);
-  const u32 high = combined<B>(High(args), args);
+[[gnu::noinline]] void store_values(const LaneArgs& args, u32 low, u32 high, u32 value) {
   Result<u32> result(args);
   u32* out = result.out();
   for (int i = 0; i < kLanes; ++i) {
-    out[i] = ((low & kBit[i]) != 0 ? True : 0u) | ((high & kBit[i]) != 0 ? True << 16 : 0u);
+    out[i] = ((low & kBit[i]) != 0 ? value : 0u) | ((high & kBit[i]) != 0 ? value << 16 : 0u);
   }
   result.done();
+}
+template <MaskFn Low, MaskFn High, Bool B, u32 True>
+void set_values(const LaneArgs& args) {
+  store_values(args, combined<B>(Low(args), args), combined<B>(High(args), args), True);
 }
 
 template <class F, bool Ftz, Compare C, Bool B>

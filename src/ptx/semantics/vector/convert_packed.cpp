@@ -8,12 +8,12 @@ namespace {
 /// d = {Op(a), Op(b)}: a in the high part, Shift bits up.
 template <class Op, unsigned Shift>
 struct PairOf {
-  static u32 apply(float a, float b) { return Op::apply(a) << Shift | Op::apply(b); }
+  TW_LANE static u32 apply(float a, float b) { return Op::apply(a) << Shift | Op::apply(b); }
 };
 /// The same from both halves of a register that holds format G.
 template <class G, class Op, unsigned Shift>
 struct PairFrom {
-  static u32 apply(u32 a) {
+  TW_LANE static u32 apply(u32 a) {
     return Op::apply(decode<G>(a >> 16)) << Shift | Op::apply(decode<G>(a));
   }
 };
@@ -69,7 +69,7 @@ LaneFn to_small(const Spec& spec) {
 /// f16x2 from a pair of a smaller format, which it holds exactly.
 template <class F, unsigned Shift, bool Relu>
 struct Widened {
-  static u32 apply(u32 a) {
+  TW_LANE static u32 apply(u32 a) {
     using Op = ToNarrow<F16, Rounding::rn, false, Relu>;
     return Op::apply(decode<F>(a >> Shift)) << 16 | Op::apply(decode<F>(a));
   }
@@ -83,7 +83,7 @@ LaneFn from_small(const Spec& spec) {
 
 template <bool Up, bool Satfinite>
 struct ToUe8m0 {
-  static u32 apply(float x) { return encode_ue8m0<Up, Satfinite>(x); }
+  TW_LANE static u32 apply(float x) { return encode_ue8m0<Up, Satfinite>(x); }
 };
 template <bool Up, bool Satfinite>
 LaneFn to_ue8m0_from(Type from) {
@@ -103,7 +103,9 @@ LaneFn to_ue8m0(const Spec& spec) {
                  : to_ue8m0_from<false, false>(spec.types[1]);
 }
 struct FromUe8m0 {
-  static u32 apply(u32 a) { return decode_ue8m0(a >> 8 & 0xff) << 16 | decode_ue8m0(a & 0xff); }
+  TW_LANE static u32 apply(u32 a) {
+    return decode_ue8m0(a >> 8 & 0xff) << 16 | decode_ue8m0(a & 0xff);
+  }
 };
 
 LaneFn to_f16x2(const Spec& spec) {
@@ -133,7 +135,7 @@ LaneFn to_bf16x2(const Spec& spec) {
 
 /// cvt.pack: a and b saturated to W bits, above them the low bits of c.
 template <unsigned W, bool Signed>
-inline u32 packed(s32 a, s32 b) {
+TW_LANE u32 packed(s32 a, s32 b) {
   constexpr s32 kMax = Signed ? (1 << (W - 1)) - 1 : (1 << W) - 1;
   constexpr s32 kMin = Signed ? -kMax - 1 : 0;
   constexpr u32 kMask = (1u << W) - 1;
@@ -143,11 +145,11 @@ inline u32 packed(s32 a, s32 b) {
 }
 template <bool Signed>
 struct Pack16 {
-  static u32 apply(s32 a, s32 b) { return packed<16, Signed>(a, b); }
+  TW_LANE static u32 apply(s32 a, s32 b) { return packed<16, Signed>(a, b); }
 };
 template <unsigned W, bool Signed>
 struct PackAbove {
-  static u32 apply(s32 a, s32 b, u32 c) { return c << (2 * W) | packed<W, Signed>(a, b); }
+  TW_LANE static u32 apply(s32 a, s32 b, u32 c) { return c << (2 * W) | packed<W, Signed>(a, b); }
 };
 LaneFn pack_integers(const Spec& spec) {
   if (!spec.has(kSat) || spec.types[1] != Type::s32) return nullptr;

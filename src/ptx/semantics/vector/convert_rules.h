@@ -10,13 +10,13 @@ template <class T>
 struct Native {
   using Element = Store<T>;
   using Value = T;
-  static T load(Element bits) { return get<T>(bits); }
+  TW_LANE static T load(Element bits) { return get<T>(bits); }
 };
 template <class F>
 struct Narrow {
   using Element = u32;
   using Value = float;
-  static float load(u32 bits) { return decode<F>(bits); }
+  TW_LANE static float load(u32 bits) { return decode<F>(bits); }
 };
 
 /// d = Op::apply(load(a)); Op returns the element to store.
@@ -46,7 +46,7 @@ struct Limits {
 };
 
 template <Rounding R>
-inline float integral(float x) {
+TW_LANE float integral(float x) {
   if constexpr (R == Rounding::rni) return __builtin_rintf(x);
   if constexpr (R == Rounding::rzi) return __builtin_truncf(x);
   if constexpr (R == Rounding::rmi) return __builtin_floorf(x);
@@ -54,7 +54,7 @@ inline float integral(float x) {
   return x;
 }
 template <Rounding R>
-inline double integral(double x) {
+TW_LANE double integral(double x) {
   if constexpr (R == Rounding::rni) return __builtin_rint(x);
   if constexpr (R == Rounding::rzi) return __builtin_trunc(x);
   if constexpr (R == Rounding::rmi) return __builtin_floor(x);
@@ -65,7 +65,7 @@ inline double integral(double x) {
 template <class D, Rounding R, bool Ftz>
 struct ToInteger {
   template <class F>
-  static Store<D> apply(F x) {
+  TW_LANE static Store<D> apply(F x) {
     using L = Limits<D>;
     if constexpr (Ftz) x = static_cast<F>(flush(static_cast<float>(x)));
     const F whole = integral<R>(x);
@@ -84,7 +84,7 @@ struct ToInteger {
 template <class D, bool Saturates>
 struct ToOtherInteger {
   template <class S>
-  static Store<D> apply(S a) {
+  TW_LANE static Store<D> apply(S a) {
     if constexpr (Saturates) {
       using L = Limits<D>;
       if constexpr (Limits<S>::kSigned) {
@@ -98,13 +98,13 @@ struct ToOtherInteger {
   }
 };
 
-inline double saturate(double x) { return x > 0.0 ? (x < 1.0 ? x : 1.0) : 0.0; }
+TW_LANE double saturate(double x) { return x > 0.0 ? (x < 1.0 ? x : 1.0) : 0.0; }
 
 /// An integer in the mode that is set; zero is +0 in every mode.
 template <class F, bool Sat>
 struct IntegerTo {
   template <class S>
-  static Store<F> apply(S a) {
+  TW_LANE static Store<F> apply(S a) {
     const F x = a == 0 ? F{0} : static_cast<F>(a);
     return put<F>(Sat ? saturate(x) : x);
   }
@@ -113,7 +113,7 @@ struct IntegerTo {
 /// A 64-bit integer as a double whose low bit is set if bits were lost: good for 32 bits of
 /// precision.
 template <class S>
-inline double integer_to_odd(S a) {
+TW_LANE double integer_to_odd(S a) {
   if constexpr (sizeof(S) < 8) {
     return static_cast<double>(a);
   } else {
@@ -127,32 +127,32 @@ inline double integer_to_odd(S a) {
 }
 
 /// .relu: what is negative becomes +0; NaN stays.
-inline float relu(float x) { return x > 0.0f || x != x ? x : 0.0f; }
+TW_LANE float relu(float x) { return x > 0.0f || x != x ? x : 0.0f; }
 
 /// To f16, bf16 or a narrower format.
 template <class F, Rounding R, bool Satfinite = false, bool Relu = false, bool Sat = false,
           bool Ftz = false>
 struct ToNarrow {
-  static u32 apply(float x) {
+  TW_LANE static u32 apply(float x) {
     if (Ftz) x = flush(x);
     if (Relu) x = relu(x);
     if (Sat) x = saturate(x);
     return encode<F, R, Satfinite>(x);
   }
-  static u32 apply(double x) { return apply(to_odd(x)); }
+  TW_LANE static u32 apply(double x) { return apply(to_odd(x)); }
   template <class S>
-  static u32 apply(S a) {
+  TW_LANE static u32 apply(S a) {
     return apply(to_odd(integer_to_odd(a)));
   }
 };
 template <Rounding R, bool Satfinite, bool Relu>
 struct ToTf32 {
-  static u32 apply(float x) { return encode_tf32<R, Satfinite>(Relu ? relu(x) : x); }
+  TW_LANE static u32 apply(float x) { return encode_tf32<R, Satfinite>(Relu ? relu(x) : x); }
 };
 /// Rounded to an integer in the format itself.
 template <class F, Rounding R, bool Sat>
 struct NarrowIntegral {
-  static u32 apply(float x) {
+  TW_LANE static u32 apply(float x) {
     const float whole = integral<R>(x);
     return encode<F, Rounding::rn, false>(Sat ? saturate(whole) : whole);
   }
@@ -161,7 +161,7 @@ struct NarrowIntegral {
 template <Rounding R, bool Ftz, bool Sat>
 struct ToF32 {
   template <class S>
-  static u32 apply(S a) {
+  TW_LANE static u32 apply(S a) {
     float x = static_cast<float>(a);
     if (Ftz) x = flush(x);
     x = integral<R>(x);
@@ -171,7 +171,7 @@ struct ToF32 {
 template <Rounding R, bool Ftz, bool Sat>
 struct ToF64 {
   template <class S>
-  static u64 apply(S a) {
+  TW_LANE static u64 apply(S a) {
     if (Ftz) a = static_cast<S>(flush(static_cast<float>(a)));
     const double x = integral<R>(static_cast<double>(a));
     return as_bits(Sat ? saturate(x) : x);

@@ -6,44 +6,48 @@ namespace tilewright::ptx::semantics::TW_ISA {
 namespace {
 
 struct F64Rules {
-  static double in(double x) { return x; }
-  static double out(double x) { return x; }
+  TW_LANE static double in(double x) { return x; }
+  TW_LANE static double out(double x) { return x; }
 };
 
 template <class R, class T>
 struct Add {
-  static T apply(T a, T b) { return R::out(R::in(a) + R::in(b)); }
+  TW_LANE static T apply(T a, T b) { return R::out(R::in(a) + R::in(b)); }
 };
 template <class R, class T>
 struct Sub {
-  static T apply(T a, T b) { return R::out(R::in(a)-R::in(b)); }
+  TW_LANE static T apply(T a, T b) { return R::out(R::in(a)-R::in(b)); }
 };
 template <class R, class T>
 struct Mul {
-  static T apply(T a, T b) { return R::out(R::in(a)*R::in(b)); }
+  TW_LANE static T apply(T a, T b) { return R::out(R::in(a)*R::in(b)); }
 };
 template <class R, class T>
 struct Div {
-  static T apply(T a, T b) { return R::out(R::in(a) / R::in(b)); }
+  TW_LANE static T apply(T a, T b) { return R::out(R::in(a) / R::in(b)); }
 };
 template <class R, class T>
 struct Rcp {
-  static T apply(T a) { return R::out(T{1} / R::in(a)); }
+  TW_LANE static T apply(T a) { return R::out(T{1} / R::in(a)); }
 };
 template <class R, class T>
 struct Sqrt {
-  static T apply(T a) {
+  TW_LANE static T apply(T a) {
     if constexpr (sizeof(T) == 4) return R::out(__builtin_sqrtf(R::in(a)));
     return R::out(static_cast<T>(__builtin_sqrt(static_cast<double>(R::in(a)))));
   }
 };
 template <class R, class T>
 struct FmaNearest {
-  static T apply(T a, T b, T c) { return R::out(fused<false>(R::in(a), R::in(b), R::in(c))); }
+  TW_LANE static T apply(T a, T b, T c) {
+    return R::out(fused<false>(R::in(a), R::in(b), R::in(c)));
+  }
 };
 template <class R, class T>
 struct FmaDirected {
-  static T apply(T a, T b, T c) { return R::out(fused<true>(R::in(a), R::in(b), R::in(c))); }
+  TW_LANE static T apply(T a, T b, T c) {
+    return R::out(fused<true>(R::in(a), R::in(b), R::in(c)));
+  }
 };
 
 template <template <class, class> class F, class R, class T>
@@ -109,7 +113,7 @@ LaneFn multiply_add(const Spec& spec) {
 /// neg and abs work on the sign bit, NaN included.
 template <class T, bool Ftz, bool Negates>
 struct ChangeSign {
-  static T apply(T a) {
+  TW_LANE static T apply(T a) {
     constexpr T kSign = T{1} << (8 * sizeof(T) - 1);
     if constexpr (Ftz) a = as_bits(flush(as_float(a)));
     return Negates ? a ^ kSign : a & ~kSign;
@@ -127,7 +131,7 @@ LaneFn change_sign(const Spec& spec) {
 
 template <bool Greater, bool KeepsNan, bool Ftz, bool Xorsign>
 struct ExtremumF32 {
-  static float apply(float a, float b) {
+  TW_LANE static float apply(float a, float b) {
     if (Ftz) {
       a = flush(a);
       b = flush(b);
@@ -141,7 +145,7 @@ struct ExtremumF32 {
 };
 template <bool Greater>
 struct ExtremumF64 {
-  static double apply(double a, double b) { return extremum<double, Greater, false>(a, b); }
+  TW_LANE static double apply(double a, double b) { return extremum<double, Greater, false>(a, b); }
 };
 template <bool Greater, bool KeepsNan>
 LaneFn extremum_f32(const Spec& spec) {
@@ -155,11 +159,11 @@ LaneFn extremum_f32(const Spec& spec) {
 }
 template <bool Greater, bool KeepsNan, bool Ftz, bool Abs>
 struct ExtremumOfThree {
-  static float in(float x) {
+  TW_LANE static float in(float x) {
     if (Ftz) x = flush(x);
     return Abs ? as_float(as_bits(x) & 0x7fffffffu) : x;
   }
-  static float apply(float a, float b, float c) {
+  TW_LANE static float apply(float a, float b, float c) {
     const float first = extremum<float, Greater, KeepsNan>(in(a), in(b));
     return extremum<float, Greater, KeepsNan>(first, in(c));
   }
@@ -194,7 +198,7 @@ LaneFn find_extremum(const Spec& spec) {
 /// copysign d, a, b: the magnitude of b with the sign of a.
 template <class T>
 struct CopySign {
-  static T apply(T a, T b) {
+  TW_LANE static T apply(T a, T b) {
     constexpr T kSign = T{1} << (8 * sizeof(T) - 1);
     return (a & kSign) | (b & ~kSign);
   }

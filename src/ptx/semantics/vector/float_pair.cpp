@@ -8,19 +8,19 @@ namespace {
 enum class Arithmetic { add, sub, mul, fma };
 
 template <Arithmetic O, class R, bool Directed>
-inline float compute(float a, float b, float c) {
+TW_LANE float compute(float a, float b, float c) {
   if constexpr (O == Arithmetic::add) return R::out(R::in(a) + R::in(b));
   if constexpr (O == Arithmetic::sub) return R::out(R::in(a)-R::in(b));
   if constexpr (O == Arithmetic::mul) return R::out(R::in(a)*R::in(b));
   if constexpr (O == Arithmetic::fma) return R::out(fused<Directed>(R::in(a), R::in(b), R::in(c)));
 }
 
-inline float low(u64 pair) { return as_float(static_cast<u32>(pair)); }
-inline float high(u64 pair) { return as_float(static_cast<u32>(pair >> 32)); }
+TW_LANE float low(u64 pair) { return as_float(static_cast<u32>(pair)); }
+TW_LANE float high(u64 pair) { return as_float(static_cast<u32>(pair >> 32)); }
 
 template <Arithmetic O, class R, bool Directed>
 struct OnPair {
-  static u64 apply(u64 a, u64 b, u64 c = 0) {
+  TW_LANE static u64 apply(u64 a, u64 b, u64 c = 0) {
     const u32 first = as_bits(compute<O, R, Directed>(low(a), low(b), low(c)));
     const u32 second = as_bits(compute<O, R, Directed>(high(a), high(b), high(c)));
     return static_cast<u64>(second) << 32 | first;
@@ -29,8 +29,10 @@ struct OnPair {
 /// add and sub of a narrow `a` and an f32; fma of narrow factors and an f32 addend.
 template <Arithmetic O, class F, class R, bool Directed>
 struct Mixed {
-  static float apply(u32 a, float c) { return compute<O, R, Directed>(decode<F>(a), c, 0.0f); }
-  static float apply(u32 a, u32 b, float c) {
+  TW_LANE static float apply(u32 a, float c) {
+    return compute<O, R, Directed>(decode<F>(a), c, 0.0f);
+  }
+  TW_LANE static float apply(u32 a, u32 b, float c) {
     return compute<O, R, Directed>(decode<F>(a), decode<F>(b), c);
   }
 };

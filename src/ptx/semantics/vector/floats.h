@@ -13,29 +13,29 @@ namespace tilewright::ptx::semantics::TW_ISA {
 
 constexpr u32 kNanF32 = 0x7fffffffu;
 
-inline u32 as_bits(float x) { return __builtin_bit_cast(u32, x); }
-inline u64 as_bits(double x) { return __builtin_bit_cast(u64, x); }
-inline float as_float(u32 x) { return __builtin_bit_cast(float, x); }
-inline double as_double(u64 x) { return __builtin_bit_cast(double, x); }
+TW_LANE u32 as_bits(float x) { return __builtin_bit_cast(u32, x); }
+TW_LANE u64 as_bits(double x) { return __builtin_bit_cast(u64, x); }
+TW_LANE float as_float(u32 x) { return __builtin_bit_cast(float, x); }
+TW_LANE double as_double(u64 x) { return __builtin_bit_cast(double, x); }
 
 /// .ftz: a subnormal becomes a zero of its sign.
-inline float flush(float x) {
+TW_LANE float flush(float x) {
   const u32 bits = as_bits(x);
   return as_float((bits & 0x7f800000u) == 0 ? bits & 0x80000000u : bits);
 }
 /// f32 instructions return one NaN only.
-inline float canonical(float x) { return x != x ? as_float(kNanF32) : x; }
-inline double canonical(double x) { return x; }
+TW_LANE float canonical(float x) { return x != x ? as_float(kNanF32) : x; }
+TW_LANE double canonical(double x) { return x; }
 /// .sat: to [0, 1], NaN to +0.
-inline float saturate(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }
+TW_LANE float saturate(float x) { return x > 0.0f ? (x < 1.0f ? x : 1.0f) : 0.0f; }
 
 template <class T>
-inline bool negative(T x) {
+TW_LANE bool negative(T x) {
   return (as_bits(x) >> (8 * sizeof(T) - 1)) != 0;
 }
 /// The smaller or greater one, -0 below +0; one NaN yields the other operand, or NaN with .NaN.
 template <class T, bool Greater, bool KeepsNan>
-inline T extremum(T a, T b) {
+TW_LANE T extremum(T a, T b) {
   const bool first =
       Greater ? (a > b || (a == b && negative(b))) : (a < b || (a == b && negative(a)));
   const T ordered = first ? a : b;
@@ -45,8 +45,8 @@ inline T extremum(T a, T b) {
 /// What a result passes through, and what sources do.
 template <bool Ftz, bool Sat>
 struct F32Rules {
-  static float in(float x) { return Ftz ? flush(x) : x; }
-  static float out(float x) {
+  TW_LANE static float in(float x) { return Ftz ? flush(x) : x; }
+  TW_LANE static float out(float x) {
     if (Ftz) x = flush(x);
     return Sat ? saturate(x) : canonical(x);
   }
@@ -112,32 +112,46 @@ LaneFn with_rounding(Rounding mode) {
   }
 }
 
-/// The exact sum of two doubles rounded to odd: rounding it again to 51 bits or fewer rounds once.
+/// The exact sum of two doubles rounded to odd: rounding it again to two bits fewer
+/// or less rounds once.
 /// Pre: round to nearest.
-inline double add_to_odd(double a, double b) {
+TW_LANE double add_to_odd(double a, double b) {
   const double sum = a + b;
   const double b_part = sum - a;
   const double error = (a - (sum - b_part)) + (b - b_part);
   const u64 bits = as_bits(sum);
-  // An even inexact sum moves one step towards the exact value, which is odd.
-  const bool inexact =
-      error != 0.0 && (bits & 1) == 0 && (bits & 0x7ff0000000000000) != 0x7ff0000000000000;
+  // An even inexact sum moves one step towards the exact value, which is odd. (Written without
+  // branches and one-bit values, which would keep loops from becoming vector code.)
+  const bool inexact = (error != 0.0) & ((bits & 0x7ff0000000000000) != 0x7ff0000000000000);
+  const u64 step = inexact ? ~bits & 1 : 0;
   const bool up = (error > 0.0) == (sum > 0.0);
-  return as_double(inexact ? (up ? bits + 1 : bits - 1) : bits);
+  return as_double(up ? bits + step : bits - step);
+}
+/// The same of floats.
+TW_LANE float add_to_odd(float a, float b) {
+  const float sum = a + b;
+  const float b_part = sum - a;
+  const float error = (a - (sum - b_part)) + (b - b_part);
+  const u32 bits = as_bits(sum);
+  const bool inexact = (error != 0.0f) & ((bits & 0x7f800000u) != 0x7f800000u);
+  const u32 step = inexact ? ~bits & 1 : 0;
+  const bool up = (error > 0.0f) == (sum > 0.0f);
+  return as_float(up ? bits + step : bits - step);
 }
 /// `x` to float, rounded to odd.
-inline float to_odd(double x) {
+TW_LANE float to_odd(double x) {
   const float near = static_cast<float>(x);
   const u32 bits = as_bits(near);
   const double back = static_cast<double>(near);
-  const bool inexact = back != x && x == x && (bits & 1) == 0;
+  const bool inexact = (back != x) & (x == x);
+  const u32 step = inexact ? ~bits & 1 : 0;
   const bool up = (x > 0.0 ? x : -x) > (back > 0.0 ? back : -back);
-  return as_float(inexact ? (up ? bits + 1 : bits - 1) : bits);
+  return as_float(up ? bits + step : bits - step);
 }
 
 /// a * b + c rounded once: to nearest, or (`Directed`) in the directed mode that is set.
 template <bool Directed>
-inline float fused(float a, float b, float c) {
+TW_LANE float fused(float a, float b, float c) {
 #if defined(__FMA__) || defined(__aarch64__)
   return __builtin_fmaf(a, b, c);
 #else
@@ -149,7 +163,7 @@ inline float fused(float a, float b, float c) {
 #endif
 }
 template <bool Directed>
-inline double fused(double a, double b, double c) {
+TW_LANE double fused(double a, double b, double c) {
   return __builtin_fma(a, b, c);
 }
 

@@ -23,21 +23,32 @@ using E2m1 = Format<2, 1, 1, 0x7, 0x7, 0x7>;
 
 /// Whether `discarded` low bits (of which `half` is the top one) carry into `kept`.
 template <Rounding R>
-inline bool rounds_up(u32 kept, u32 discarded, u32 half, bool negative) {
-  if constexpr (R == Rounding::rn)
-    return discarded > half || (discarded == half && (kept & 1) != 0);
+TW_LANE bool rounds_up(u32 kept, u32 discarded, u32 half, bool negative) {
+  if constexpr (R == Rounding::rn) return discarded + (kept & 1) > half;  // ties go to even
   if constexpr (R == Rounding::rna) return discarded >= half;
-  if constexpr (R == Rounding::rm) return negative && discarded != 0;
-  if constexpr (R == Rounding::rp) return !negative && discarded != 0;
+  if constexpr (R == Rounding::rm) return negative & (discarded != 0);
+  if constexpr (R == Rounding::rp) return !negative & (discarded != 0);
   return false;
 }
 
 /// NaN gets the format's NaN without a sign; Saturates: overflow and infinity become the largest.
 template <class F, Rounding R, bool Saturates>
-inline u32 encode(float x) {
+TW_LANE u32 encode(float x) {
   const u32 bits = as_bits(x);
   const bool negative = (bits >> 31) != 0;
   const u32 a = bits & 0x7fffffffu;
+  constexpr bool kNearest = R == Rounding::rn || R == Rounding::rna;
+  const bool away = kNearest || (R == Rounding::rm && negative) || (R == Rounding::rp && !negative);
+  const u32 overflow = !Saturates && (away || a == 0x7f800000u) ? F::kInf : F::kMax;
+  if constexpr (F::kExp == 8) {  // a prefix of a float: the carry moves into the exponent by itself
+    constexpr u32 kDropped = 23 - F::kMan;
+    const u32 prefix = a >> kDropped;
+    const u32 rest = a & ((1u << kDropped) - 1);
+    const u32 rounded_up =
+        prefix + (rounds_up<R>(prefix, rest, 1u << (kDropped - 1), negative) ? 1u : 0u);
+    const u32 finite = rounded_up > F::kMax ? overflow : rounded_up;
+    return a > 0x7f800000u ? F::kNan : finite | (negative ? F::kSign : 0u);
+  }
   const u32 field = a >> 23;
   const u32 exponent = field == 0 ? 1 : field;
   const u32 mantissa = (a & 0x7fffffu) | (field == 0 ? 0u : 0x800000u);
@@ -49,9 +60,6 @@ inline u32 encode(float x) {
   const u32 discarded = mantissa & ((1u << shift) - 1);
   const u32 carry = rounds_up<R>(kept, discarded, 1u << (shift - 1), negative) ? 1 : 0;
   u32 code = (exponent > kLowest ? (exponent - kLowest) << F::kMan : 0u) + kept + carry;
-  constexpr bool kNearest = R == Rounding::rn || R == Rounding::rna;
-  const bool away = kNearest || (R == Rounding::rm && negative) || (R == Rounding::rp && !negative);
-  const u32 overflow = !Saturates && (away || a == 0x7f800000u) ? F::kInf : F::kMax;
   code = code > F::kMax ? overflow : code;
   code |= negative ? F::kSign : 0u;
   return a > 0x7f800000u ? F::kNan : code;
@@ -59,7 +67,7 @@ inline u32 encode(float x) {
 
 /// The value of a code, whatever lies above its bits.
 template <class F>
-inline float decode(u32 code) {
+TW_LANE float decode(u32 code) {
   const u32 magnitude = (code & (F::kSign - 1)) << (23 - F::kMan);
   const u32 sign = (code & F::kSign) << (32 - F::kBits);
   u32 bits = 0;
@@ -82,7 +90,7 @@ inline float decode(u32 code) {
 
 /// ue8m0 is an exponent alone, here of the magnitude: 0 is 2^-127 and what is smaller, 255 NaN.
 template <bool Up, bool Saturates>
-inline u32 encode_ue8m0(float x) {
+TW_LANE u32 encode_ue8m0(float x) {
   const u32 a = as_bits(x) & 0x7fffffffu;
   const bool carries = Up && a > 0x00400000u && (a & 0x7fffffu) != 0;  // 0x00400000: 2^-127
   const u32 code = (a >> 23) + (carries ? 1u : 0u);
@@ -90,13 +98,13 @@ inline u32 encode_ue8m0(float x) {
   return a > 0x7f800000u ? 255u : code < largest ? code : largest;
 }
 /// As a bf16 code.
-inline u32 decode_ue8m0(u32 code) {
+TW_LANE u32 decode_ue8m0(u32 code) {
   return code == 255 ? 0x7fffu : code == 0 ? 0x0040u : code << 7;
 }
 
 /// tf32 is a float of 10 mantissa bits, held in a 32-bit register.
 template <Rounding R, bool Saturates>
-inline u32 encode_tf32(float x) {
+TW_LANE u32 encode_tf32(float x) {
   const u32 bits = as_bits(x);
   const u32 a = bits & 0x7fffffffu;
   const u32 kept = a >> 13;

@@ -12,60 +12,71 @@ namespace {
 enum class After { nothing, sat, relu };
 
 template <class F, bool Ftz>
-inline u32 flush_code(u32 code) {
+TW_LANE u32 flush_code(u32 code) {
   constexpr u32 kExponent = F::kSign - (1u << F::kMan);
   return Ftz && (code & kExponent) == 0 ? code & F::kSign : code & (F::kSign | (F::kSign - 1));
 }
 template <class F, bool Ftz>
-inline float read(u32 code) {
+TW_LANE float read(u32 code) {
   return decode<F>(flush_code<F, Ftz>(code));
 }
 template <class F, bool Ftz, After A>
-inline u32 write(float x) {
+TW_LANE u32 write(float x) {
   if (A == After::sat) x = saturate(x);
-  if (A == After::relu) x = x > 0.0f || x != x ? x : 0.0f;
+  if (A == After::relu) x = ((x > 0.0f) | (x != x)) ? x : 0.0f;
   return flush_code<F, Ftz>(encode<F, Rounding::rn, false>(x));
 }
 
 template <class F, bool Ftz, After A>
 struct Add {
-  static u32 apply(u32 a, u32 b) { return write<F, Ftz, A>(read<F, Ftz>(a) + read<F, Ftz>(b)); }
+  TW_LANE static u32 apply(u32 a, u32 b) {
+    return write<F, Ftz, A>(read<F, Ftz>(a) + read<F, Ftz>(b));
+  }
 };
 template <class F, bool Ftz, After A>
 struct Sub {
-  static u32 apply(u32 a, u32 b) { return write<F, Ftz, A>(read<F, Ftz>(a) - read<F, Ftz>(b)); }
+  TW_LANE static u32 apply(u32 a, u32 b) {
+    return write<F, Ftz, A>(read<F, Ftz>(a) - read<F, Ftz>(b));
+  }
 };
 template <class F, bool Ftz, After A>
 struct Mul {
-  static u32 apply(u32 a, u32 b) { return write<F, Ftz, A>(read<F, Ftz>(a) * read<F, Ftz>(b)); }
+  TW_LANE static u32 apply(u32 a, u32 b) {
+    return write<F, Ftz, A>(read<F, Ftz>(a) * read<F, Ftz>(b));
+  }
 };
 template <class F, bool Ftz, After A>
 struct Fma {
-  static u32 apply(u32 a, u32 b, u32 c) {
-    const double product =
-        static_cast<double>(read<F, Ftz>(a)) * static_cast<double>(read<F, Ftz>(b));
-    return write<F, Ftz, A>(to_odd(add_to_odd(product, static_cast<double>(read<F, Ftz>(c)))));
+  TW_LANE static u32 apply(u32 a, u32 b, u32 c) {
+    if constexpr (F::kExp == 5) {  // products of f16 are exact in f32
+      const float product = read<F, Ftz>(a) * read<F, Ftz>(b);
+      return write<F, Ftz, A>(add_to_odd(product, read<F, Ftz>(c)));
+    } else {  // products of bf16 may leave the range of f32
+      const double product =
+          static_cast<double>(read<F, Ftz>(a)) * static_cast<double>(read<F, Ftz>(b));
+      return write<F, Ftz, A>(to_odd(add_to_odd(product, static_cast<double>(read<F, Ftz>(c)))));
+    }
   }
 };
 /// fma.oob: zero if a factor is the NaN that tensor copies fill out-of-bounds elements with. The
 /// manual does not say which that is; 0x7ff7 in either format was measured on devices.
 template <class F, After A>
 struct FmaOutOfBounds {
-  static u32 apply(u32 a, u32 b, u32 c) {
+  TW_LANE static u32 apply(u32 a, u32 b, u32 c) {
     const bool outside = (a & 0x7fffu) == 0x7ff7u || (b & 0x7fffu) == 0x7ff7u;
     return outside ? 0u : Fma<F, false, A>::apply(a, b, c);
   }
 };
 template <class F, bool Ftz, bool Negates>
 struct ChangeSign {
-  static u32 apply(u32 a) {
+  TW_LANE static u32 apply(u32 a) {
     const u32 code = flush_code<F, Ftz>(a);
     return Negates ? code ^ F::kSign : code & ~F::kSign;
   }
 };
 template <class F, bool Ftz, bool Greater, bool KeepsNan, bool Xorsign>
 struct Extremum {
-  static u32 apply(u32 a, u32 b) {
+  TW_LANE static u32 apply(u32 a, u32 b) {
     const u32 mask = Xorsign ? F::kSign - 1 : ~0u;
     const float x =
         extremum<float, Greater, KeepsNan>(read<F, Ftz>(a & mask), read<F, Ftz>(b & mask));
@@ -78,7 +89,7 @@ struct Extremum {
 template <class Op>
 struct Pair {
   template <class... S>
-  static u32 apply(S... s) {
+  TW_LANE static u32 apply(S... s) {
     return Op::apply(s...) | Op::apply((s >> 16)...) << 16;
   }
 };

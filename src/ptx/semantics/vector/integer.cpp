@@ -43,103 +43,105 @@ constexpr bool kSigned = static_cast<T>(-1) < static_cast<T>(0);
 template <class T>
 using Wrap = Store<T>;
 template <class T>
-inline Wrap<T> wrap(T value) {
+TW_LANE Wrap<T> wrap(T value) {
   return static_cast<Wrap<T>>(value);
 }
 
 template <class T>
 struct Add {
-  static T apply(T a, T b) { return static_cast<T>(wrap(a) + wrap(b)); }
+  TW_LANE static T apply(T a, T b) { return static_cast<T>(wrap(a) + wrap(b)); }
 };
 template <class T>
 struct Sub {
-  static T apply(T a, T b) { return static_cast<T>(wrap(a) - wrap(b)); }
+  TW_LANE static T apply(T a, T b) { return static_cast<T>(wrap(a) - wrap(b)); }
 };
 template <class T>
 struct Min {
-  static T apply(T a, T b) { return a < b ? a : b; }
+  TW_LANE static T apply(T a, T b) { return a < b ? a : b; }
 };
 template <class T>
 struct Max {
-  static T apply(T a, T b) { return a < b ? b : a; }
+  TW_LANE static T apply(T a, T b) { return a < b ? b : a; }
 };
 template <class T>
 struct MulLo {
-  static T apply(T a, T b) { return static_cast<T>(wrap(a) * wrap(b)); }
+  TW_LANE static T apply(T a, T b) { return static_cast<T>(wrap(a) * wrap(b)); }
 };
 template <class T>
 struct MulHi {
-  static T apply(T a, T b) {
+  TW_LANE static T apply(T a, T b) {
     return static_cast<T>((static_cast<Wide<T>>(a) * static_cast<Wide<T>>(b)) >> (8 * sizeof(T)));
   }
 };
 template <class T>
 struct MulWide {
-  static Wide<T> apply(T a, T b) {
+  TW_LANE static Wide<T> apply(T a, T b) {
     return static_cast<Wide<T>>(static_cast<Wide<T>>(a) * static_cast<Wide<T>>(b));
   }
 };
 template <template <class> class Mul, class T>
 struct Mad {
-  static auto apply(T a, T b, decltype(Mul<T>::apply(T{}, T{})) c) {
+  TW_LANE static auto apply(T a, T b, decltype(Mul<T>::apply(T{}, T{})) c) {
     return Add<decltype(c)>::apply(Mul<T>::apply(a, b), c);
   }
 };
 
-inline s32 clamp_s32(s64 value) {
+TW_LANE s32 clamp_s32(s64 value) {
   constexpr s64 kMax = 0x7fffffff;
   constexpr s64 kMin = -kMax - 1;
   return static_cast<s32>(value > kMax ? kMax : value < kMin ? kMin : value);
 }
 struct AddSat {
-  static s32 apply(s32 a, s32 b) { return clamp_s32(static_cast<s64>(a) + b); }
+  TW_LANE static s32 apply(s32 a, s32 b) { return clamp_s32(static_cast<s64>(a) + b); }
 };
 struct SubSat {
-  static s32 apply(s32 a, s32 b) { return clamp_s32(static_cast<s64>(a) - b); }
+  TW_LANE static s32 apply(s32 a, s32 b) { return clamp_s32(static_cast<s64>(a) - b); }
 };
 struct MadHiSat {
-  static s32 apply(s32 a, s32 b, s32 c) { return clamp_s32(((static_cast<s64>(a) * b) >> 32) + c); }
+  TW_LANE static s32 apply(s32 a, s32 b, s32 c) {
+    return clamp_s32(((static_cast<s64>(a) * b) >> 32) + c);
+  }
 };
 
 template <class T>
-inline T low24(T value) {  // sign- or zero-extended from 24 bits
+TW_LANE T low24(T value) {  // sign- or zero-extended from 24 bits
   return static_cast<T>(static_cast<T>(wrap(value) << 8) >> 8);
 }
 template <class T>
 struct Mul24Lo {
-  static T apply(T a, T b) { return MulLo<T>::apply(low24(a), low24(b)); }
+  TW_LANE static T apply(T a, T b) { return MulLo<T>::apply(low24(a), low24(b)); }
 };
 template <class T>
 struct Mul24Hi {  // bits 47..16 of the 48-bit product
-  static T apply(T a, T b) {
+  TW_LANE static T apply(T a, T b) {
     return static_cast<T>((static_cast<Wide<T>>(low24(a)) * static_cast<Wide<T>>(low24(b))) >> 16);
   }
 };
 struct Mad24HiSat {
-  static s32 apply(s32 a, s32 b, s32 c) {
+  TW_LANE static s32 apply(s32 a, s32 b, s32 c) {
     return clamp_s32(static_cast<s64>(Mul24Hi<s32>::apply(a, b)) + c);
   }
 };
 
 template <class T>
 struct Sad {
-  static T apply(T a, T b, T c) {
+  TW_LANE static T apply(T a, T b, T c) {
     return static_cast<T>(wrap(c) + (a < b ? wrap(b) - wrap(a) : wrap(a) - wrap(b)));
   }
 };
 template <class T>
 struct Neg {
-  static T apply(T a) { return static_cast<T>(Wrap<T>{0} - wrap(a)); }
+  TW_LANE static T apply(T a) { return static_cast<T>(Wrap<T>{0} - wrap(a)); }
 };
 template <class T>
 struct Abs {
-  static T apply(T a) { return a < 0 ? Neg<T>::apply(a) : a; }
+  TW_LANE static T apply(T a) { return a < 0 ? Neg<T>::apply(a) : a; }
 };
 
 // Division by zero is unspecified in PTX; machines give all ones, and the dividend as remainder.
 template <class T>
 struct Div {
-  static T apply(T a, T b) {
+  TW_LANE static T apply(T a, T b) {
     if constexpr (sizeof(T) < 8) {  // exact: two 32-bit integers' quotient rounds across no integer
       const double quotient = static_cast<double>(a) / static_cast<double>(b == 0 ? T{1} : b);
       const T whole =
@@ -154,7 +156,7 @@ struct Div {
 };
 template <class T>
 struct Rem {
-  static T apply(T a, T b) {
+  TW_LANE static T apply(T a, T b) {
     if constexpr (sizeof(T) < 8) {
       const T quotient = Div<T>::apply(a, b);
       return b == 0 ? a : static_cast<T>(wrap(a) - wrap(quotient) * wrap(b));
@@ -169,14 +171,14 @@ struct Rem {
 /// The same operation on both halves of a register.
 template <template <class> class F, class H>
 struct Halves {
-  static u32 apply(u32 a) {
+  TW_LANE static u32 apply(u32 a) {
     return both(F<H>::apply(static_cast<H>(a)), F<H>::apply(static_cast<H>(a >> 16)));
   }
-  static u32 apply(u32 a, u32 b) {
+  TW_LANE static u32 apply(u32 a, u32 b) {
     return both(F<H>::apply(static_cast<H>(a), static_cast<H>(b)),
                 F<H>::apply(static_cast<H>(a >> 16), static_cast<H>(b >> 16)));
   }
-  static u32 both(H low, H high) {
+  TW_LANE static u32 both(H low, H high) {
     return static_cast<u32>(static_cast<u16>(low)) | static_cast<u32>(static_cast<u16>(high)) << 16;
   }
 };
@@ -310,7 +312,7 @@ template <template <class> class F>
 struct Relu {
   template <class T>
   struct Of {
-    static T apply(T a, T b) {
+    TW_LANE static T apply(T a, T b) {
       const T value = F<T>::apply(a, b);
       return value < 0 ? T{0} : value;
     }

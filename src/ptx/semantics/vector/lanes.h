@@ -14,6 +14,9 @@
 #define TW_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
+/// Arithmetic of one lane: a call in the loop would keep it from becoming vector code.
+#define TW_LANE [[gnu::always_inline]] inline
+
 // Nothing here may be an inline function of the standard library: the linker keeps one copy of
 // those, which could be the one compiled for a machine that this is not.
 namespace tilewright::ptx::semantics::TW_ISA {
@@ -51,7 +54,7 @@ template <class T>
 using Store = typename StoreOf<T>::type;
 
 template <class T>
-inline T get(Store<T> bits) {
+TW_LANE T get(Store<T> bits) {
   if constexpr (sizeof(T) == sizeof(Store<T>)) {
     return __builtin_bit_cast(T, bits);
   } else {
@@ -60,7 +63,7 @@ inline T get(Store<T> bits) {
 }
 /// Narrow signed values are stored sign-extended, unsigned ones zero-extended.
 template <class T>
-inline Store<T> put(T value) {
+TW_LANE Store<T> put(T value) {
   if constexpr (sizeof(T) == sizeof(Store<T>)) {
     return __builtin_bit_cast(Store<T>, value);
   } else {
