@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The program `tilewright`, and its commands as a library for tests.
-get_target_property(emu_type tilewright_emu TYPE)
-if(NOT TILEWRIGHT_CLI OR emu_type STREQUAL "INTERFACE_LIBRARY") # no emulator in the tree yet
+if(NOT TILEWRIGHT_CLI)
   return()
 endif()
 find_path(CLI11_INCLUDE_DIR CLI/App.hpp)
@@ -26,6 +25,7 @@ if(TILEWRIGHT_TESTS)
   file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/cli/*_test.cpp)
   add_executable(cli_test_program ${PROJECT_SOURCE_DIR}/test/cli/program/main.cpp
     ${PROJECT_SOURCE_DIR}/test/cli/program/scale.cpp)
+  target_include_directories(cli_test_program PRIVATE ${PROJECT_SOURCE_DIR}/test)
   target_link_libraries(cli_test_program PRIVATE tilewright_cli tilewright_flags)
   tilewright_test(cli_test SOURCES ${tests} PARTS cli)
   target_compile_definitions(cli_test PRIVATE TILEWRIGHT_PROGRAM="$<TARGET_FILE:tilewright>"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program with an operator that is made for tests.
 #include "cli/program.h"
-#include "program/scale.h"
+#include "cli/program/scale.h"
 
 int main(int argc, char** argv) {
   const tilewright::Operator* const operators[] = {&tilewright::test::scale_operator()};

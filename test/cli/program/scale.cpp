@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The test operator: schema, hand-written PTX, reference.
-#include "program/scale.h"
+#include "cli/program/scale.h"
 
 #include "tilewright/cache.h"
 #include "tilewright/kernel.h"
