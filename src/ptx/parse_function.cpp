@@ -160,8 +160,7 @@ void Parser::loc() {
   lexer_.next();
   Site site;
   constexpr std::int64_t kMax = 0xffffffff;
-  const auto file = files_.find(static_cast<std::uint64_t>(integer("the file number", 0, kMax)));
-  site.file = file == files_.end() ? 0 : file->second;
+  site.file = file_index(static_cast<std::uint64_t>(integer("the file number", 0, kMax)));
   site.line = static_cast<std::uint32_t>(integer("the line", 0, kMax));
   site.column = static_cast<std::uint32_t>(integer("the column", 0, kMax));
   if (accept(',')) {
@@ -171,8 +170,7 @@ void Parser::loc() {
     expect(',', "before inlined_at");
     if (!accept("inlined_at")) unexpected("'inlined_at'");
     Site parent;
-    const auto at = files_.find(static_cast<std::uint64_t>(integer("the file number", 0, kMax)));
-    parent.file = at == files_.end() ? 0 : at->second;
+    parent.file = file_index(static_cast<std::uint64_t>(integer("the file number", 0, kMax)));
     parent.line = static_cast<std::uint32_t>(integer("the line", 0, kMax));
     parent.column = static_cast<std::uint32_t>(integer("the column", 0, kMax));
     const auto call = positions_.find({parent.file, parent.line, parent.column});

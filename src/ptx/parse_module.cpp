@@ -80,8 +80,11 @@ void Parser::target() {
   } catch (const Error& error) {
     lexer_.fail(error.message(), name.line);
   }
-  while (accept(','))
-    module_.target_options += ", " + std::string(expect_identifier("a target option").text);
+  while (accept(',')) {
+    const Token option = expect_identifier("a target option");
+    // `debug` promises the sections that the parser skips.
+    if (option.text != "debug") module_.target_options += ", " + std::string(option.text);
+  }
 }
 
 void Parser::module_statement() {
@@ -131,9 +134,15 @@ void Parser::file_directive() {
   const std::string name(lexer_.next().text);
   while (accept(','))
     constant_unary(0);  // time stamp and size
+  module_.files[file_index(number)] = name;
+}
+
+/// nvcc writes .file after the .loc that refer to it: the name may come later.
+std::uint32_t Parser::file_index(std::uint64_t number) {
   const auto [it, added] =
       files_.try_emplace(number, static_cast<std::uint32_t>(module_.files.size()));
-  if (added) module_.files.push_back(name);
+  if (added) module_.files.emplace_back();
+  return it->second;
 }
 
 /// Debugging sections hold no code: they are skipped.

@@ -47,6 +47,7 @@ class Parser {
   void version();
   void target();
   void file_directive();
+  std::uint32_t file_index(std::uint64_t number);
   void section();
   void alias();
   Linkage linkage();

@@ -70,7 +70,8 @@ class Printer {
     put(".address_size ", module_.address_size, "\n\n");
     if (line_info_ == LineInfo::off) return;
     for (std::size_t i = 1; i < module_.files.size(); ++i)
-      put(".file ", std::uint64_t{i}, " \"", module_.files[i], "\"\n");
+      if (!module_.files[i].empty())
+        put(".file ", std::uint64_t{i}, " \"", module_.files[i], "\"\n");
     put("\n");
   }
 
@@ -310,9 +311,10 @@ class Printer {
     if (line_info_ == LineInfo::off || id == 0 || id == site_) return;
     site_ = id;
     const Site& site = module_.sites[id];
-    if (site.file == 0) return;
+    if (module_.files[site.file].empty()) return;
     const Site& parent = module_.sites[site.parent];
-    const bool is_inlined = site.parent != 0 && site.parent < id && parent.file != 0;
+    const bool is_inlined =
+        site.parent != 0 && site.parent < id && !module_.files[parent.file].empty();
     if (is_inlined) location(site.parent);  // ptxas looks for an earlier .loc of the call
     site_ = id;
     put("\t.loc ", site.file, " ", site.line, " ", site.column);

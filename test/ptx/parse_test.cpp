@@ -109,8 +109,8 @@ TEST(Parse, ReadsVariablesAndInitializers) {
 TEST(Parse, ReadsSitesAndTheCallsThatTheyWereInlinedAt) {
   const Module m =
       parse(kHead +
-            ".file 1 \"a.cu\"\n.file 2 \"b.h\"\n.entry k() {\n.loc 1 10 3\n"
-            ".loc 2 20 5, function_name $L__info_string0, inlined_at 1 10 3\nret;\n}\n");
+            ".file 1 \"a.cu\"\n.entry k() {\n.loc 1 10 3\n"
+            ".loc 2 20 5, function_name $L__info_string0, inlined_at 1 10 3\nret;\n}\n.file 2 \"b.h\"\n");
   const Site& site = m.sites[std::get<Instr>(m.functions[0].body[0]).site];
   EXPECT_EQ(m.files[site.file], "b.h");
   EXPECT_EQ(site.line, 20U);
