@@ -169,7 +169,6 @@ void report_fault(Exec& x, unsigned lane, Space space, std::uint64_t address, st
                            : purpose == Purpose::write ? "writes "
                                                        : "updates ";
   Finding f{.kind = Kind::out_of_bounds, .lane = lane, .message = {}, .range = {}, .other = {}};
-  const bool shared = space == Space::shared || space == Space::shared_cluster;
   switch (fault) {
     case Fault::none:
       return;
@@ -193,8 +192,7 @@ void report_fault(Exec& x, unsigned lane, Space space, std::uint64_t address, st
       return;
   }
   if (!x.checks(f.kind)) return;
-  f.range = Range{space_name(space), address, static_cast<std::uint32_t>(bytes),
-                  shared ? "" : global_object(*x.run->memory, address)};
+  f.range = Range{space_name(space), address, static_cast<std::uint32_t>(bytes), {}};
   report(x, std::move(f));
 }
 

@@ -41,6 +41,7 @@ struct Released {
   std::uint32_t cluster = 0;
   int device = 0;
   std::uint8_t scope = 0;  ///< emu::detail::Scope
+  bool by_update = false;  ///< observed by an atomic
 };
 
 /// The knowledge of a thread, or of the 32 lanes of a warp while they have the same.

@@ -105,6 +105,7 @@ void acquire_word(Exec& x, unsigned lane, std::uint64_t key, const OpInfo& info)
                              [&](const Released& p) { return same_audience(p, r); });
     if (same == pending.end()) {
       pending.push_back(r);
+      pending.back().by_update = info.atom != AtomOp::none;
     } else {
       same->snapshot = join(same->snapshot, r.snapshot);
     }

@@ -107,6 +107,19 @@ struct Judged {
   std::string why;
 };
 
+/// Would a fence behind an atomic that the thread executed make the other access known? Locks are
+/// often taken so; hardware keeps that order.
+bool awaits_fence(const Conflict& c, const Actor& actor) {
+  for (const Released& r : actor.knowledge->pending) {
+    if (!r.by_update) continue;
+    const Known* known = find_block(r.snapshot, c.record.block());
+    if (known != nullptr && known->generic && (*known->generic)[c.thread] >= c.record.epoch()) {
+      return true;
+    }
+  }
+  return false;
+}
+
 Judged judge(const Exec& x, const Conflict& c, Strength strength, const Actor& actor, bool equal) {
   Judged j;
   const bool mine = c.record.block() == x.block->number;
@@ -131,6 +144,9 @@ Judged judge(const Exec& x, const Conflict& c, Strength strength, const Actor& a
   if (equal) {
     j.severity = Severity::advice;
     j.why += "; both write the same value";
+  } else if (awaits_fence(c, actor)) {
+    j.severity = Severity::advice;
+    j.why = "ordered only by an atomic without .acquire; add a fence behind it";
   }
   return j;
 }

@@ -6,7 +6,8 @@
 
 namespace tilewright::emu::detail {
 
-Diagnostic* Reporter::add(Kind kind, Severity severity, std::uint32_t pc, int limit) {
+Diagnostic* Reporter::add(Kind kind, Severity severity, std::uint32_t pc, int limit,
+                          std::uint32_t other_pc) {
   const std::uint64_t key = std::uint64_t{pc} << 8 | static_cast<std::uint64_t>(kind) << 2 |
                             static_cast<std::uint64_t>(severity);
   auto [it, fresh] = index_.try_emplace(key, findings_.size());
@@ -21,7 +22,26 @@ Diagnostic* Reporter::add(Kind kind, Severity severity, std::uint32_t pc, int li
   findings_.emplace_back();
   findings_.back().kind = kind;
   findings_.back().severity = severity;
+  pcs_.push_back({pc, other_pc});
   return &findings_.back();
+}
+
+std::vector<Diagnostic> Reporter::take() {
+  auto races_at = [&](std::uint32_t pc) {
+    for (std::size_t i = 0; i < findings_.size(); ++i) {
+      const Kind kind = findings_[i].kind;
+      const bool race =
+          kind == Kind::race || kind == Kind::unordered || kind == Kind::async_in_flight;
+      if (race && (pcs_[i].own == pc || pcs_[i].other == pc)) return true;
+    }
+    return false;
+  };
+  std::vector<Diagnostic> out;
+  for (std::size_t i = 0; i < findings_.size(); ++i) {
+    if (findings_[i].kind == Kind::uninitialized_read && races_at(pcs_[i].own)) continue;
+    out.push_back(std::move(findings_[i]));
+  }
+  return out;
 }
 
 Place make_place(const Grid& grid, std::uint32_t pc, std::uint64_t block, std::uint32_t thread) {
@@ -74,8 +94,8 @@ std::string thread_name(const Place& place) {
 
 void report(Exec& x, Finding finding) {
   Grid& grid = *x.grid;
-  Diagnostic* d =
-      grid.reporter.add(finding.kind, finding.severity, x.pc, grid.options.limits.findings);
+  Diagnostic* d = grid.reporter.add(finding.kind, finding.severity, x.pc,
+                                    grid.options.limits.findings, finding.other_pc);
   if (d == nullptr) return;
   d->entry = grid.entry->name;
   d->place = make_place(grid, x.pc, x.block->linear, x.warp->thread(finding.lane));

@@ -21,12 +21,18 @@ class Reporter {
  public:
   /// Counts the finding if its kind is known at that pc; else returns a new one to fill in, valid
   /// until the next call. Null also when Limits::findings is reached.
-  Diagnostic* add(Kind kind, Severity severity, std::uint32_t pc, int limit);
-  std::vector<Diagnostic> take() { return std::move(findings_); }
-  bool any() const { return !findings_.empty(); }
+  Diagnostic* add(Kind kind, Severity severity, std::uint32_t pc, int limit,
+                  std::uint32_t other_pc = ~std::uint32_t{0});
+  /// The findings. A read of bytes that a racing write had not reached yet is the race's doing: it
+  /// is left out, so that the order that ran does not matter.
+  std::vector<Diagnostic> take();
 
  private:
   std::vector<Diagnostic> findings_;
+  struct Pcs {
+    std::uint32_t own, other;
+  };
+  std::vector<Pcs> pcs_;
   std::unordered_map<std::uint64_t, std::size_t> index_;
 };
 
@@ -38,11 +44,9 @@ struct Finding {
   std::string message;  ///< behind "thread (1,0,0) of block (0,0,0) "
   std::optional<Range> range;
   std::optional<Place> other;
+  std::uint32_t other_pc = ~std::uint32_t{0};
 };
 void report(Exec& x, Finding finding);
-/// True if a finding of that kind at the running instruction would be new: build its text.
-bool is_new(Exec& x, Kind kind);
-
 /// The place of an instruction and a thread, by linear block and thread numbers.
 Place make_place(const Grid& grid, std::uint32_t pc, std::uint64_t block, std::uint32_t thread);
 /// "(1,2,3)"
