@@ -4,8 +4,7 @@ target_include_directories(tilewright_runtime SYSTEM PRIVATE ${XXHASH_INCLUDE_DI
 include(cmake/nvptxcompiler.cmake)
 target_compile_definitions(tilewright_runtime PRIVATE TILEWRIGHT_PLUGIN_DIR="${TILEWRIGHT_PLUGIN_DIR}")
 
-get_target_property(emu_type tilewright_emu TYPE)
-if(TILEWRIGHT_TESTS AND emu_type STREQUAL "STATIC_LIBRARY")
+if(TILEWRIGHT_TESTS)
   # A driver without a GPU: the tests of the CUDA device run against it on any machine.
   add_library(tilewright_fake_cuda MODULE ${PROJECT_SOURCE_DIR}/test/runtime/fake/fake_cuda.cpp)
   target_include_directories(tilewright_fake_cuda PRIVATE
