@@ -213,11 +213,12 @@ void write_row(std::FILE* file, const tw::MathFunction& f, const Worst& w, doubl
   if (f.arguments == 2) std::snprintf(y, sizeof y, ", \"y\": \"%a\"", static_cast<double>(w.y));
   std::fprintf(file,
                "    {\"name\": \"%s\", \"inputs\": %llu, \"max_ulp\": %.4f, \"max_steps\": %lld, "
-               "\"x\": \"%a\"%s, \"got\": \"%a\",\n     \"bound_ulp\": %g, \"beyond_bound\": %llu, "
+               "\"x\": \"%a\"%s, \"got\": \"%a\",\n     \"bound_ulp\": %g, \"cuda_steps\": %d, "
+               "\"beyond_bound\": %llu, "
                "\"unlike_host\": %llu, \"real_time\": %.3f, \"time_unit\": \"ns\"}%s\n",
                std::string(f.name).c_str(), static_cast<unsigned long long>(w.inputs), w.ulp,
                static_cast<long long>(w.steps), static_cast<double>(w.x), y,
-               static_cast<double>(w.got), f.bound_ulp,
+               static_cast<double>(w.got), f.bound_ulp, f.cuda_steps,
                static_cast<unsigned long long>(w.beyond_bound),
                static_cast<unsigned long long>(w.unlike_host),
                seconds * 1e9 / static_cast<double>(w.inputs), separator);

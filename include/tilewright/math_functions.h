@@ -28,6 +28,9 @@ struct MathFunction {
   /// The error is at most this many units in the last place of the exact result (f32, of the
   /// smallest normal number's below it).
   double bound_ulp;
+  /// What CUDA documents for its function, in f32 numbers between the result and the correctly
+  /// rounded one (CUDA C++ Programming Guide, Mathematical Functions); -1: it has no such function.
+  int cuda_steps;
   HostAgreement agreement;
 };
 
