@@ -67,6 +67,20 @@ FormIndex::FormIndex() : words_{""}, types_{Type::none} {
   }
   for (const Conflict& c : conflicts())
     conflicts_.push_back({c.opcode, intern_list(c.left), intern_list(c.right)});
+  index_requirements();
+}
+
+void FormIndex::index_requirements() {
+  word_requires_.resize(words_.size());
+  for (const WordRequires& w : word_requirements()) {
+    const Mod word = find(w.word);
+    TW_ASSERT(word.id != 0, "a requirement is about a word of some row");
+    word_requires_[word.id].push_back(&w);
+  }
+  operand_requires_.resize(rows_.size());
+  for (const OperandRequires& o : detail::operand_requirements())
+    for (const std::uint16_t row : rows_of(o.opcode))
+      if (row_has(row, find(o.word))) operand_requires_[row].push_back(&o);
 }
 
 const FormIndex& FormIndex::get() {
@@ -111,6 +125,11 @@ std::vector<Slot> FormIndex::compile(std::string_view pattern) {
     slot.words = intern_list(item);
   }
   return slots;
+}
+
+bool FormIndex::row_has(std::uint16_t row, Mod mod) const {
+  return std::any_of(slots_[row].begin(), slots_[row].end(),
+                     [&](const Slot& slot) { return contains(slot.words, mod); });
 }
 
 std::span<const std::uint16_t> FormIndex::rows_of(std::string_view opcode) const {
@@ -194,14 +213,11 @@ std::string FormIndex::unknown_opcode(std::string_view opcode) const {
 std::string FormIndex::no_such_form(std::string_view opcode, std::string_view modifiers) const {
   std::vector<std::string_view> words =
       split_modifiers(modifiers).value_or(std::vector<std::string_view>{});
-  const auto has = [&](std::uint16_t row, Mod mod) {
-    return std::any_of(slots_[row].begin(), slots_[row].end(),
-                       [&](const Slot& slot) { return contains(slot.words, mod); });
-  };
   const std::span<const std::uint16_t> rows = rows_of(opcode);
   for (std::string_view word : words) {
     const Mod mod = find(word);
-    if (mod.id == 0 || std::none_of(rows.begin(), rows.end(), [&](auto r) { return has(r, mod); }))
+    if (mod.id == 0 ||
+        std::none_of(rows.begin(), rows.end(), [&](auto r) { return row_has(r, mod); }))
       return "no form of '" + std::string(opcode) + "' has the modifier '." + std::string(word) +
              "'";
   }
@@ -214,7 +230,8 @@ std::string FormIndex::no_such_form(std::string_view opcode, std::string_view mo
   std::vector<std::pair<std::size_t, std::uint16_t>> best;  // words missing, row
   for (const std::uint16_t row : rows)
     best.emplace_back(
-        std::count_if(words.begin(), words.end(), [&](auto w) { return !has(row, find(w)); }), row);
+        std::count_if(words.begin(), words.end(), [&](auto w) { return !row_has(row, find(w)); }),
+        row);
   std::stable_sort(best.begin(), best.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::string out = words.empty()

@@ -2,6 +2,7 @@
 // The instruction table compiled: words interned, patterns as slots, rows by opcode.
 #pragma once
 
+#include "ptx/forms.h"
 #include "tilewright/form.h"
 
 #include <optional>
@@ -34,6 +35,14 @@ class FormIndex {
   /// The first row from `first` on (an index into rows_of) that takes the words in this order.
   std::optional<Opcode> match(std::string_view opcode, std::span<const Mod> mods,
                               std::size_t first = 0) const;
+  /// What a word needs, in forms of some opcode.
+  std::span<const WordRequires* const> requirements(Mod mod) const {
+    return word_requires_[mod.id];
+  }
+  /// What operands of a row may need.
+  std::span<const OperandRequires* const> operand_requirements(std::uint16_t row) const {
+    return operand_requires_[row];
+  }
   std::string unknown_opcode(std::string_view opcode) const;
   std::string no_such_form(std::string_view opcode, std::string_view modifiers) const;
 
@@ -42,6 +51,8 @@ class FormIndex {
   Mod intern(std::string_view word);
   std::vector<Mod> intern_list(std::string_view list);
   bool match_unordered(std::span<const Slot> slots, std::span<const Mod> mods, Mod* out) const;
+  void index_requirements();
+  bool row_has(std::uint16_t row, Mod mod) const;
   bool conflicting(std::string_view opcode, std::span<const Mod> mods) const;
   std::vector<Slot> compile(std::string_view pattern);
 
@@ -53,6 +64,8 @@ class FormIndex {
   std::vector<Form> rows_;
   std::vector<std::vector<Slot>> slots_;
   std::vector<WordConflict> conflicts_;
+  std::vector<std::vector<const WordRequires*>> word_requires_;        ///< by word
+  std::vector<std::vector<const OperandRequires*>> operand_requires_;  ///< by row
   std::vector<std::string_view> words_;
   std::vector<Type> types_;
   std::unordered_map<std::string_view, std::uint16_t> ids_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a module needs of target and ISA version, and whether it has it.
-#include "ptx/forms.h"
+#include "ptx/form_index.h"
 #include "ptx/lexer.h"
 #include "tilewright/module.h"
 
@@ -19,13 +19,9 @@ Version lowest(Target target, std::span<const Requires> alternatives) {
   return best;
 }
 
-bool applies(const detail::WordRequires& w, const Opcode& opcode) {
-  return (w.opcode.empty() || w.opcode == opcode.row().opcode) && opcode.has(w.word);
-}
-
 bool applies(const detail::OperandRequires& o, const Function& function, const Instr& instr) {
-  if (o.opcode != instr.op.row().opcode || o.index >= instr.operands.size() ||
-      !instr.op.has(o.word) || (!o.without.empty() && instr.op.has(o.without)))
+  if (o.index >= instr.operands.size() || !instr.op.has(o.word) ||
+      (!o.without.empty() && instr.op.has(o.without)))
     return false;
   const Operand& operand = instr.operands[o.index];
   return o.type == Type::none ||
@@ -79,14 +75,17 @@ template <typename Visit>
 void for_each_requirement(const Function& function, const Instr& instr, const Visit& visit) {
   const Form& row = instr.op.row();
   visit([&] { return to_string(instr.op); }, std::span<const Requires>(row.requires_));
-  for (const detail::WordRequires& w : detail::word_requirements())
-    if (applies(w, instr.op))
-      visit([&] { return "'." + std::string(w.word) + "' of " + to_string(instr.op); },
-            std::span(&w.requires_, 1));
-  for (const detail::OperandRequires& o : detail::operand_requirements())
-    if (applies(o, function, instr))
-      visit([&] { return "operand " + std::to_string(o.index + 1) + " of " + to_string(instr.op); },
-            std::span(&o.requires_, 1));
+  const detail::FormIndex& index = detail::FormIndex::get();
+  for (const Mod slot : instr.op.slots)
+    for (const detail::WordRequires* w : index.requirements(slot))
+      if (w->opcode.empty() || w->opcode == row.opcode)
+        visit([&] { return "'." + std::string(w->word) + "' of " + to_string(instr.op); },
+              std::span(&w->requires_, 1));
+  for (const detail::OperandRequires* o : index.operand_requirements(instr.op.form))
+    if (applies(*o, function, instr))
+      visit(
+          [&] { return "operand " + std::to_string(o->index + 1) + " of " + to_string(instr.op); },
+          std::span(&o->requires_, 1));
   for (const Operand& o : instr.operands)
     if (o.kind == Operand::Kind::special)
       visit([&] { return std::string(special_registers()[o.id].name); },
