@@ -6,6 +6,9 @@ endif()
 
 # The errors of the maths functions over all f32 numbers: its own options, no Google Benchmark.
 tilewright_program(maths_sweep SOURCES ${PROJECT_SOURCE_DIR}/bench/maths/sweep.cpp)
+if(TILEWRIGHT_TESTS) # traced and emulated, 65,536 inputs a function give the host's bits
+  add_test(NAME maths_sweep.emulated COMMAND maths_sweep --device emu:sm_90a --stride 65537)
+endif()
 
 find_package(benchmark QUIET)
 if(NOT benchmark_FOUND)
