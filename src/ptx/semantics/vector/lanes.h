@@ -163,6 +163,7 @@ void map3(const LaneArgs& args) {
 
 LaneFn find_integer(const Spec& spec);
 LaneFn find_bits(const Spec& spec);
+LaneFn find_fields(const Spec& spec);
 LaneFn find_carry(const Spec& spec);
 LaneFn find_compare(const Spec& spec);
 LaneFn find_float(const Spec& spec);
