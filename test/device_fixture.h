@@ -18,6 +18,13 @@ inline std::string test_device_name() {
   return name == nullptr || *name == '\0' ? "emu:sm_90a" : name;
 }
 
+/// A device of the test's own. The first one of a process is kept: the context of a GPU would
+/// otherwise be made anew for every test.
+inline Device open_test_device() {
+  static const Device kept = Device::open(test_device_name());
+  return Device::open(test_device_name());
+}
+
 /// A test with `device` and `stream`. On an emulated device every finding that the test has not
 /// taken fails it.
 class DeviceTest : public ::testing::Test {
@@ -30,7 +37,7 @@ class DeviceTest : public ::testing::Test {
 
   bool emulated() const { return device.kind() == DeviceKind::emulated; }
 
-  Device device = Device::open(test_device_name());
+  Device device = open_test_device();
   Stream stream{device};
 };
 
