@@ -194,8 +194,8 @@ struct Module {
   std::vector<Function> functions;
   std::vector<std::string> directives;  ///< `.alias a, b`, kept as text
 
-  SymbolId symbol_id(std::string_view name);  ///< interns
-  const Function* find_function(std::string_view name) const;
+  SymbolId symbol_id(std::string_view name);                   ///< interns
+  const Function* find_function(std::string_view name) const;  ///< its definition, if there is one
 };
 
 enum class LineInfo : std::uint8_t { off, on };

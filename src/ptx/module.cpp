@@ -94,9 +94,13 @@ SymbolId Module::symbol_id(std::string_view name) {
 }
 
 const Function* Module::find_function(std::string_view name) const {
-  const auto it = std::find_if(functions.begin(), functions.end(),
-                               [&](const Function& f) { return f.name == name; });
-  return it == functions.end() ? nullptr : &*it;
+  const Function* found = nullptr;
+  for (const Function& f : functions) {
+    if (f.name != name) continue;
+    if (!f.declaration) return &f;
+    found = &f;
+  }
+  return found;
 }
 
 }  // namespace tilewright::ptx

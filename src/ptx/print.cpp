@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <set>
 
 namespace tilewright::ptx {
 namespace {
@@ -18,6 +19,7 @@ class Printer {
     header();
     for (Function& f : module_.functions)
       if (f.declaration) function(f);
+    declare_initializers_functions();
     for (const Variable& v : module_.variables) {
       linkage(v.linkage);
       variable(v);
@@ -170,8 +172,7 @@ class Printer {
     put(list.empty() ? ")" : "\n)");
   }
 
-  void function(Function& f) {
-    f.line = line_;
+  void function_head(const Function& f) {
     linkage(f.linkage);
     put(f.entry ? ".entry " : ".func ");
     if (!f.returns.empty()) {
@@ -181,6 +182,27 @@ class Printer {
     put(f.name);
     if (!f.params.empty() || !f.entry) parameters(f.params);
     put("\n");
+  }
+
+  /// A variable's initialiser may name a function, which is then declared before its definition.
+  void declare_initializers_functions() {
+    std::set<std::string_view> declared;
+    for (const Function& f : module_.functions)
+      if (f.declaration) declared.insert(f.name);
+    for (const Variable& v : module_.variables) {
+      if (!v.init) continue;
+      for (const InitAddress& address : v.init->addresses) {
+        const Function* f = module_.find_function(module_.symbols[address.symbol]);
+        if (f == nullptr || !declared.insert(f->name).second) continue;
+        function_head(*f);
+        put(f->tuning.noreturn ? ".noreturn\n;\n\n" : ";\n\n");
+      }
+    }
+  }
+
+  void function(Function& f) {
+    f.line = line_;
+    function_head(f);
     tuning(f.tuning);
     for (const std::string& d : f.directives)
       put(d, "\n");

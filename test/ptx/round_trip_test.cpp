@@ -40,6 +40,19 @@ TEST(RoundTrip, PrintingWhatWasParsedIsStable) {
   }
 }
 
+TEST(RoundTrip, EveryConstructOfTheFuzzersSeedsIsRead) {
+  for (const char* name : {"constructs.ptx", "empty.ptx"}) {
+    const fs::path path = fs::path(TILEWRIGHT_SOURCE_DIR) / "test/fuzz/corpus/parse" / name;
+    Module first = parse(read(path), name);
+    const std::string once = print(first, LineInfo::on);
+    Module second = parse(once, "printed");
+    EXPECT_EQ(once, print(second, LineInfo::on));
+    if (!test::has_ptxas()) continue;
+    const test::Assembled result = test::assemble(once, to_string(first.target));
+    EXPECT_TRUE(result.ok) << result.output << once;
+  }
+}
+
 TEST(RoundTrip, PrintedModulesAssembleToTheSameMachineCode) {
   if (!test::has_ptxas()) GTEST_SKIP() << "no ptxas";
   for (const fs::path& path : corpus()) {
