@@ -66,9 +66,6 @@ struct Issued {
 };
 
 /// A bulk operation of a bulk group.
-struct BulkAgent {
-  std::uint32_t agent = 0, epoch = 0;
-};
 struct BulkGroupOp {
   std::uint32_t thread = 0;
   std::uint64_t group = 0;

@@ -87,6 +87,11 @@ void reset_warp(Warp& w, Block& block, std::uint32_t id) {
   w.cp_epoch.fill(1);
   w.cp_used.fill(0);
   w.bulk_group.fill(1);
+  w.wgmma.clear();
+  w.wgmma_group = 1;
+  w.wgmma_results.clear();
+  w.wgmma_sources.clear();
+  w.written.clear();
   w.clocks.unify({});
   w.clocks.epoch.fill(1);
   w.queued = false;

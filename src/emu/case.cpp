@@ -216,7 +216,7 @@ CaseResult run_case(const std::string& case_path, std::string_view ptx_text,
   const ptx::Module module = ptx::parse(ptx_text, ptx_name);
   ptx::Target target = module.target;
   if (target.sm == 90) target.suffix = 'a';
-  Machine machine(target);
+  Machine machine(target, {.multiprocessors = 0});
   m.launch.program = machine.load(module);
   set_arguments(m, machine, folder);
   CaseResult result;

@@ -84,6 +84,7 @@ struct Inst {
   std::uint32_t guard_defined = 0;
   std::uint32_t target = 0;  ///< branch: pc
   std::uint8_t dsts = 0, srcs = 0;
+  std::uint16_t slots = 0;  ///< number of all operand slots
   bool guarded = false, guard_negated = false;
   bool backward = false;  ///< a branch to an earlier pc
   bool carry = false;
@@ -153,6 +154,7 @@ struct Code {
     std::array<std::uint64_t, 64> bytes;
   };
   std::deque<Lanes> constants;
+  bool has_wgmma = false;
   int device = 0;
 };
 

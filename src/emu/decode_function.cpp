@@ -120,6 +120,8 @@ void FunctionDecoder::run() {
 Inst& FunctionDecoder::emit(Handler handler, std::vector<Slot> slots) {
   Inst& in = code_.insts.emplace_back();
   in.run = handler;
+  in.slots = static_cast<std::uint16_t>(slots.size());
+  code_.has_wgmma |= handler == exec_wgmma;
   in.slot = code_.slots.emplace_back(std::move(slots)).data();
   Origin& origin = code_.origins.emplace_back();
   if (instr_ != nullptr) {

@@ -5,6 +5,7 @@
 #include "emu/async.h"
 #include "emu/gather.h"
 #include "emu/grid.h"
+#include "emu/wgmma.h"
 
 #include <bit>
 
@@ -110,6 +111,7 @@ void report_undefined_guard(Exec& x, const Inst& in) {
 std::uint32_t run_split(Exec& x, std::uint32_t budget, std::uint32_t limit_pc) {
   const Inst* const code = x.grid->code->insts.data();
   const bool counting = !x.grid->counts.empty();
+  const bool has_wgmma = x.grid->code->has_wgmma;
   std::uint32_t used = 0;
   while (used < budget) {
     x.pc = x.split->pc;
@@ -128,6 +130,7 @@ std::uint32_t run_split(Exec& x, std::uint32_t budget, std::uint32_t limit_pc) {
       }
     }
     if (counting) count(x, in);
+    if (has_wgmma) check_wgmma_registers(x, in);
     const Flow flow = in.run(x, in);
     if (flow == Flow::next) {
       ++x.split->pc;

@@ -8,7 +8,5 @@ Flow exec_multimem(Exec& x, const Inst& in) { return exec_unsupported(x, in); }
 Flow exec_tensor_copy(Exec& x, const Inst& in) { return exec_unsupported(x, in); }
 Flow exec_tensormap(Exec& x, const Inst& in) { return exec_unsupported(x, in); }
 Flow exec_wmma(Exec& x, const Inst& in) { return exec_unsupported(x, in); }
-Flow exec_wgmma(Exec& x, const Inst& in) { return exec_unsupported(x, in); }
-Flow exec_wgmma_sync(Exec& x, const Inst& in) { return exec_unsupported(x, in); }
 
 }  // namespace tilewright::emu::detail

@@ -83,6 +83,23 @@ struct CpAsync {
   std::array<std::uint32_t, 32> group{};
 };
 
+/// The agent of an asynchronous operation in its block's clocks.
+struct BulkAgent {
+  std::uint32_t agent = 0, epoch = 0;
+};
+
+/// One wgmma.mma_async of a warp that was not waited for.
+struct PendingWgmma {
+  const Inst* inst = nullptr;
+  std::uint32_t pc = 0;
+  std::uint32_t frame_base = 0;
+  std::uint64_t group = 0;
+  std::uint64_t a = 0, b = 0;  ///< descriptors
+  bool accumulate = true;
+  bool delivered = false;
+  BulkAgent agent;
+};
+
 struct Warp {
   Block* block = nullptr;
   std::uint32_t id = 0;
@@ -99,7 +116,11 @@ struct Warp {
   std::array<std::uint32_t, 32> cp_used{};     ///< the last group with a copy, 0: none
   std::array<std::uint32_t, 32> cp_epoch{};    ///< cp.async: the group that is being filled, from 1
   std::array<std::uint64_t, 32> bulk_group{};  ///< bulk copies: the group that is being filled
-  bool queued = false;                         ///< in the scheduler's list
+  std::vector<PendingWgmma> wgmma;
+  std::uint64_t wgmma_group = 1;                   ///< the group that is being filled
+  std::vector<bool> wgmma_results, wgmma_sources;  ///< registers in flight, by frame offset / 128
+  std::vector<bool> written;                       ///< registers written since wgmma.fence
+  bool queued = false;                             ///< in the scheduler's list
 
   std::uint32_t thread(unsigned lane) const { return id * 32 + lane; }
 };

@@ -80,6 +80,7 @@ std::vector<Row> rows() {
   add("k09_cub_scan", "block_exscan", true);
   add("k13_printf", "hello", true);
   add("k16_tma_bulk", "bulk_copy", false);
+  add("k18_wgmma", "wgmma_f16", false);
   add("k20_mma_ldmatrix", "mma_bf16", true);
   add("k20_mma_ldmatrix", "mma_s8", true);
   return out;

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+// wgmma.mma_async, fence, commit_group and wait_group.
+#include "emu/access.h"
+#include "emu/async.h"
+#include "emu/descriptor.h"
+#include "emu/gather.h"
+#include "emu/handlers.h"
+#include "emu/number.h"
+#include "emu/wgmma.h"
+#include "ptx/semantics/matrix.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace tilewright::emu::detail {
+
+namespace {
+
+namespace sem = ptx::semantics;
+
+struct Shape {
+  int n = 0, k = 0;
+  Type d = Type::none, a = Type::none, b = Type::none;
+  int width = 0;  ///< bits of an element of a and b
+};
+
+Shape read_shape(const ptx::Opcode& op) {
+  Shape s;
+  for (const ptx::Mod mod : op.slots) {
+    const std::string_view word = mod.id == 0 ? std::string_view{} : ptx::name(mod);
+    if (!word.starts_with("m64n")) continue;
+    int* field = &s.n;
+    for (const char ch : word.substr(4)) {
+      if (ch == 'k') {
+        field = &s.k;
+      } else {
+        *field = *field * 10 + (ch - '0');
+      }
+    }
+  }
+  s.d = op.type(0);
+  s.a = op.type(1);
+  s.b = op.type(2);
+  if (s.a != Type::none) s.width = s.a == Type::tf32 ? 32 : bits(s.a);
+  return s;
+}
+
+const Slot& slot_at(const Inst& in, int operand, int i) {
+  return in.slot[in.info->start[static_cast<std::size_t>(operand)] + static_cast<unsigned>(i)];
+}
+
+std::int64_t number_operand(Exec& x, const Inst& in, int operand, std::int64_t otherwise) {
+  if (operand >= in.info->operands) return otherwise;
+  return static_cast<std::int32_t>(x.value(slot_at(in, operand, 0), 0));
+}
+
+/// Element matrices as floats (or integers), row-major.
+struct Matrices {
+  std::vector<float> a, b, c;
+  std::vector<std::int32_t> ia, ib, ic;
+};
+
+void read_shared_elements(const Block& block, std::uint32_t address, Type type, int width, float& f,
+                          std::int32_t& i) {
+  std::uint64_t bits = 0;
+  const std::uint64_t offset = address - std::uint64_t{kSharedBase};
+  const auto bytes = static_cast<std::size_t>(width / 8);
+  if (offset + bytes <= block.shared.size()) {
+    std::memcpy(&bits, block.shared.data() + offset, bytes);
+  }
+  const double v = decode_number(type, bits);
+  f = static_cast<float>(v);
+  i = type == Type::s8 || type == Type::u8 ? static_cast<std::int32_t>(v) : 0;
+}
+
+bool integer(const Shape& s) { return s.d == Type::s32; }
+
+void read_a(Exec& x, const PendingWgmma& op, const Shape& s, Matrices& m) {
+  const Inst& in = *op.inst;
+  const int scale = static_cast<int>(number_operand(x, in, 4, 1));
+  const int transposed = static_cast<int>(number_operand(x, in, 6, 0));
+  const bool registers = in.info->count[1] == 4;
+  const MatrixDescriptor desc(op.a);
+  const int pack = 32 / s.width;
+  const auto row0 = static_cast<std::uint32_t>(x.warp->id % 4 * 16);
+  for (int r = 0; r < 16; ++r) {
+    for (int k = 0; k < s.k; ++k) {
+      float f = 0;
+      std::int32_t i = 0;
+      if (registers) {
+        const int half = k / (4 * pack), t = k / pack % 4, e = k % pack;
+        const auto lane = static_cast<unsigned>(r % 8 * 4 + t);
+        const std::uint64_t word = x.value(slot_at(in, 1, r / 8 + 2 * half), lane);
+        const std::uint64_t bits =
+            s.width == 32 ? word : word >> (e * s.width) & ((1U << s.width) - 1);
+        const double v = decode_number(s.a, bits);
+        f = static_cast<float>(v);
+        if (integer(s)) i = static_cast<std::int32_t>(v);
+      } else {
+        const auto kk = static_cast<std::uint32_t>(k);
+        const auto bytes = static_cast<std::uint32_t>(s.width / 8);
+        const std::uint32_t row = row0 + static_cast<std::uint32_t>(r);
+        const std::uint32_t at =
+            transposed != 0 ? desc.mn_major(kk, row * bytes) : desc.k_major(row, kk * bytes);
+        read_shared_elements(*x.block, at, s.a, s.width, f, i);
+      }
+      m.a.push_back(f * static_cast<float>(scale));
+      m.ia.push_back(i);
+    }
+  }
+}
+
+void read_b(Exec& x, const PendingWgmma& op, const Shape& s, Matrices& m) {
+  const Inst& in = *op.inst;
+  const int scale = static_cast<int>(number_operand(x, in, 5, 1));
+  const bool a_in_registers = in.info->count[1] == 4;
+  const int transposed = static_cast<int>(number_operand(x, in, a_in_registers ? 6 : 7, 0));
+  const MatrixDescriptor desc(op.b);
+  const auto bytes = static_cast<std::uint32_t>(s.width / 8);
+  for (std::uint32_t k = 0; k < static_cast<std::uint32_t>(s.k); ++k) {
+    for (std::uint32_t n = 0; n < static_cast<std::uint32_t>(s.n); ++n) {
+      float f = 0;
+      std::int32_t i = 0;
+      const std::uint32_t at =
+          transposed != 0 ? desc.mn_major(k, n * bytes) : desc.k_major(n, k * bytes);
+      read_shared_elements(*x.block, at, s.b, s.width, f, i);
+      m.b.push_back(f * static_cast<float>(scale));
+      m.ib.push_back(i);
+    }
+  }
+}
+
+/// Calls `each(slot, part of the register, row of 16, column)` for the lane's accumulators.
+template <class Each>
+void for_each_accumulator(const Inst& in, const Shape& s, unsigned lane, Each each) {
+  const int pack = s.d == Type::f16 ? 2 : 1;
+  const int g = static_cast<int>(lane / 4), t = static_cast<int>(lane % 4);
+  for (int j = 0; j < s.n / 2; ++j) {
+    each(slot_at(in, 0, j / pack), j % pack, g + 8 * (j / 2 % 2), 8 * (j / 4) + 2 * t + j % 2);
+  }
+}
+
+void compute(Exec& x, const PendingWgmma& op) {
+  const Inst& in = *op.inst;
+  const Shape s = read_shape(*in.info->opcode);
+  Exec view = x;
+  view.frame = x.warp->stack.data() + op.frame_base;
+  Matrices m;
+  read_a(view, op, s, m);
+  read_b(view, op, s, m);
+  const auto count = static_cast<std::size_t>(16 * s.n);
+  m.c.assign(count, 0);
+  m.ic.assign(count, 0);
+  auto at = [&](int r, int c) { return static_cast<std::size_t>(r * s.n + c); };
+  for (unsigned lane = 0; lane < 32 && op.accumulate; ++lane) {
+    for_each_accumulator(in, s, lane, [&](const Slot& slot, int e, int r, int c) {
+      const std::uint64_t word = view.value(slot, lane);
+      const std::uint64_t bits = s.d == Type::f16 ? word >> (16 * e) & 0xffff : word;
+      const double v = decode_number(s.d, bits);
+      m.c[at(r, c)] = static_cast<float>(v);
+      if (integer(s)) m.ic[at(r, c)] = static_cast<std::int32_t>(v);
+    });
+  }
+  const sem::MatrixExtent extent{16, s.n, s.k};
+  const bool saturate = in.info->opcode->has(ptx::mod("satfinite"));
+  if (integer(s)) {
+    sem::multiply_add(extent, m.ia.data(), m.ib.data(), m.ic.data(), m.ic.data(),
+                      saturate ? sem::IntegerOverflow::saturate : sem::IntegerOverflow::wrap);
+  } else {
+    sem::multiply_add(extent, m.a.data(), m.b.data(), m.c.data(), m.c.data());
+  }
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    for_each_accumulator(in, s, lane, [&](const Slot& slot, int e, int r, int c) {
+      std::uint64_t word = integer(s)
+                               ? static_cast<std::uint32_t>(m.ic[at(r, c)])
+                               : encode_number(s.d, static_cast<double>(m.c[at(r, c)]), false);
+      if (s.d == Type::f16 && e == 1) word = (view.value(slot, lane) & 0xffff) | word << 16;
+      view.set(slot, lane, word);
+    });
+  }
+}
+
+void deliver_wgmma(Exec& x, PendingWgmma& op) {
+  if (op.delivered) return;
+  op.delivered = true;
+  compute(x, op);
+}
+
+/// Shared memory that the operands cover, in rows of 16 bytes, is read by the asynchronous proxy.
+void note_operands(Exec& x, const PendingWgmma& op, const Shape& s) {
+  if (!race_checked(x) && !x.checks(Kind::uninitialized_read)) return;
+  const Inst& in = *op.inst;
+  const Actor actor = bulk_actor(x, 0, op.agent, "wgmma");
+  auto note = [&](std::uint32_t address) {
+    const std::uint64_t at = address | std::uint64_t{x.block->rank} << kRankShift;
+    Located l;
+    if (!locate(x, 0, Space::shared, at, 16, 16, Purpose::read, l)) return false;
+    if (l.shadowed) note_access(x, 0, l.target, at, 16, Access::read, Strength::weak, actor);
+    if (!is_initialized(l, 0, 16)) report_uninitialized(x, 0, l.target, at, 16);
+    return true;
+  };
+  auto operand = [&](std::uint64_t bits, std::uint32_t first, std::uint32_t rows, bool transposed) {
+    const MatrixDescriptor desc(bits);
+    const auto bytes = static_cast<std::uint32_t>(s.width / 8);
+    const auto k_bytes = static_cast<std::uint32_t>(s.k) * bytes;
+    if (transposed) {
+      for (std::uint32_t k = 0; k < static_cast<std::uint32_t>(s.k); ++k) {
+        for (std::uint32_t b = first * bytes; b < (first + rows) * bytes; b += 16) {
+          if (!note(desc.mn_major(k, b))) return;
+        }
+      }
+      return;
+    }
+    for (std::uint32_t r = first; r < first + rows; ++r) {
+      for (std::uint32_t b = 0; b < k_bytes; b += 16) {
+        if (!note(desc.k_major(r, b))) return;
+      }
+    }
+  };
+  const bool a_in_registers = in.info->count[1] == 4;
+  if (!a_in_registers) {
+    operand(op.a, x.warp->id % 4 * 16, 16, number_operand(x, in, 6, 0) != 0);
+  }
+  operand(op.b, 0, static_cast<std::uint32_t>(s.n),
+          number_operand(x, in, a_in_registers ? 6 : 7, 0) != 0);
+}
+
+void report_missing_fence(Exec& x) {
+  if (!x.checks(Kind::proxy_fence)) return;
+  report(x, {.kind = Kind::proxy_fence,
+             .lane = 0,
+             .message = "uses registers that were written after the last wgmma.fence; put "
+                        "wgmma.fence.sync.aligned before the first wgmma that uses them",
+             .range = {},
+             .other = {}});
+}
+
+std::size_t line_of(const Slot& s) { return s.value / 128; }
+
+bool test(const std::vector<bool>& set, std::size_t i) { return i < set.size() && set[i]; }
+void mark(std::vector<bool>& set, std::size_t i) {
+  if (i >= set.size()) set.resize(i + 64);
+  set[i] = true;
+}
+
+void rebuild_in_flight(Warp& w) {
+  w.wgmma_results.clear();
+  w.wgmma_sources.clear();
+  for (const PendingWgmma& op : w.wgmma) {
+    const Inst& in = *op.inst;
+    for (int i = 0; i < in.info->count[0]; ++i)
+      mark(w.wgmma_results, line_of(slot_at(in, 0, i)));
+    if (in.info->count[1] != 4) continue;
+    for (int i = 0; i < 4; ++i)
+      mark(w.wgmma_sources, line_of(slot_at(in, 1, i)));
+  }
+}
+
+}  // namespace
+
+Flow exec_wgmma(Exec& x, const Inst& in) {
+  const Shape s = read_shape(*in.info->opcode);
+  const bool sparse = in.info->opcode->has(ptx::mod("sp"));
+  if (sparse || s.a == Type::none || s.n == 0) return exec_unsupported(x, in);
+  if (gather_aligned(x) == Gather::wait) return Flow::stop;
+  Warp& w = *x.warp;
+  PendingWgmma op;
+  op.inst = &in;
+  op.pc = x.pc;
+  op.frame_base = w.frames[x.split->frame].base;
+  op.group = w.wgmma_group;
+  op.accumulate = x.value(slot_at(in, 3, 0), 0) != 0;
+  if (in.info->count[1] == 1) op.a = x.value(slot_at(in, 1, 0), 0);
+  op.b = x.value(slot_at(in, 2, 0), 0);
+  op.agent = take_agent(*x.block);
+  bool unfenced = false;
+  for (int i = 0; i < in.info->count[0]; ++i) {
+    unfenced |= test(w.written, line_of(slot_at(in, 0, i))) && op.accumulate;
+  }
+  for (int i = 0; in.info->count[1] == 4 && i < 4; ++i) {
+    unfenced |= test(w.written, line_of(slot_at(in, 1, i)));
+  }
+  if (unfenced) report_missing_fence(x);
+  note_operands(x, op, s);
+  x.block->issued.push_back(
+      {op.agent.agent, op.agent.epoch, x.block->number, w.thread(0), x.pc, true});
+  x.grid->report.counters.tensor_ops += static_cast<std::uint64_t>(2 * 16 * s.n * s.k);
+  const bool now = x.run->options.delivery == Delivery::eager ||
+                   (x.run->options.delivery == Delivery::random && x.run->random.below(2) == 0);
+  if (now) {
+    for (PendingWgmma& earlier : w.wgmma)
+      deliver_wgmma(x, earlier);
+    deliver_wgmma(x, op);
+  }
+  for (int i = 0; i < in.info->count[0]; ++i)
+    x.defined(slot_at(in, 0, i)) = ~std::uint32_t{0};
+  w.wgmma.push_back(op);
+  rebuild_in_flight(w);
+  return Flow::next;
+}
+
+Flow exec_wgmma_sync(Exec& x, const Inst& in) {
+  if (gather_aligned(x) == Gather::wait) return Flow::stop;
+  Warp& w = *x.warp;
+  const ptx::Opcode& op = *in.info->opcode;
+  if (op.has(ptx::mod("fence"))) {
+    w.written.clear();
+    return Flow::next;
+  }
+  if (op.has(ptx::mod("commit_group"))) {
+    ++w.wgmma_group;
+    return Flow::next;
+  }
+  const auto keep = static_cast<std::uint64_t>(number_operand(x, in, 0, 0));
+  const std::uint64_t committed = w.wgmma_group - 1;
+  const std::uint64_t last = committed > keep ? committed - keep : 0;
+  SnapshotRef done;
+  for (PendingWgmma& pending : w.wgmma) {
+    if (pending.group > last) continue;
+    deliver_wgmma(x, pending);
+    done = join(done, completion(*x.block, pending.agent));
+  }
+  std::erase_if(w.wgmma, [&](const PendingWgmma& p) { return p.group <= last; });
+  rebuild_in_flight(w);
+  acquire_lanes(w, x.mask, done);
+  return Flow::next;
+}
+
+void check_wgmma_registers(Exec& x, const Inst& in) {
+  Warp& w = *x.warp;
+  const bool wgmma = in.run == exec_wgmma;
+  const unsigned results =
+      in.info == nullptr ? in.dsts : (in.info->operands > 0 ? in.info->count[0] : 0U);
+  for (unsigned i = 0; i < in.slots; ++i) {
+    const Slot& s = in.slot[i];
+    if (!s.in_frame || s.cls == Class::pred || s.cls == Class::sink) continue;
+    const std::size_t line = line_of(s);
+    const bool writes = i < results;
+    // Accumulators of the same instruction shape may follow each other without a wait.
+    const bool chained = wgmma && writes;
+    const bool taken = test(w.wgmma_results, line) || (writes && test(w.wgmma_sources, line));
+    if (taken && !chained && x.checks(Kind::async_in_flight)) {
+      report(x, {.kind = Kind::async_in_flight,
+                 .lane = 0,
+                 .message = std::string(writes ? "writes" : "reads") +
+                            " a register of a wgmma that no wgmma.wait_group has waited for",
+                 .range = {},
+                 .other = make_place(*x.grid, w.wgmma.front().pc, x.block->linear, w.thread(0))});
+    }
+    if (writes && !wgmma) mark(w.written, line);
+  }
+}
+
+}  // namespace tilewright::emu::detail
