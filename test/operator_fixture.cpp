@@ -136,6 +136,7 @@ Array OperatorTest::random(std::string name, Type type, std::vector<std::int64_t
     for (int i = 0; i < 4; ++i)
       sum += static_cast<double>(generator() >> 11) * 0x1p-53 - 0.5;
     value = sum * std::sqrt(3.0) * scale;
+    if (!is_float(type)) value = static_cast<double>(generator() % 100);  // fits every integer
   }
   return make_array(std::move(name), type, std::move(shape), values);
 }

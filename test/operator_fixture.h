@@ -29,7 +29,7 @@ class OperatorTest : public DeviceTest {
   std::string refusal(const Operator& op, const std::vector<Array>& inputs,
                       const Options& options = {});
 
-  /// Reproducible normal-like numbers.
+  /// Reproducible numbers: near normal for floats, 0 to 99 for integers.
   static Array random(std::string name, Type type, std::vector<std::int64_t> shape,
                       double scale = 1, std::uint64_t seed = 1);
 

@@ -67,6 +67,7 @@ template <class F>
 Fragment map(const Fragment& a, F&& function, SourceLoc at = SourceLoc::here()) {
   Value first = function(a.at(0, at).get());
   Fragment out(first.type(), a.size(), at);
+  if (bits(first.type()) < 32) out.fill(Arg(0, at));  // elements go into words that exist
   out.at(0, at) = Arg(std::move(first), at);
   for (int i = 1; i < a.size(); ++i)
     out.at(i, at) = Arg(function(a.at(i, at).get()), at);
@@ -78,6 +79,7 @@ Fragment zip_map(const Fragment& a, const Fragment& b, F&& function,
                  SourceLoc at = SourceLoc::here()) {
   Value first = function(a.at(0, at).get(), b.at(0, at).get());
   Fragment out(first.type(), a.size(), at);
+  if (bits(first.type()) < 32) out.fill(Arg(0, at));  // elements go into words that exist
   out.at(0, at) = Arg(std::move(first), at);
   for (int i = 1; i < a.size(); ++i) {
     out.at(i, at) = Arg(function(a.at(i, at).get(), b.at(i, at).get()), at);

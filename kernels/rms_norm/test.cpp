@@ -132,7 +132,7 @@ TEST_F(RmsNorm, LaunchesNothingForNoRows) { run(op, {random("x", bf16, {0, 64})}
 
 TEST_F(RmsNorm, RefusesWhatItCannotNormalise) {
   EXPECT_EQ(refusal(op, {random("x", bf16, {4, 64}), random("w", bf16, {63})}),
-            "rms_norm: H is 64 in x and 63 in w; sizes of one name must agree");
+            "rms_norm: w is bf16[63]; it must have 64 contiguous elements");
   EXPECT_EQ(refusal(op, {random("x", bf16, {4, 64})}, {{"partial", "65"}}),
             "rms_norm: partial=65; it must be 0 or at most the row's 64 elements");
   EXPECT_EQ(refusal(op, {random("x", bf16, {4, 64}), random("w", f16, {64})}),

@@ -48,21 +48,15 @@ void check(const View& src, const View& dst, SourceLoc at) {
   if (overlap(src, dst)) refuse("src and dst overlap; they must be apart", at);
 }
 
-/// The matrix in units of `unit_bytes`; rows without gaps become one.
+/// The matrix in units of `unit_bytes`; as one row if flat.
 View in_units(const View& view, int unit_bytes, bool flat) {
   View units = view;
   int size = bits(view.type) / 8;
   units.type = unit_bytes == 1 ? b8 : unit_bytes == 2 ? b16 : b32;
-  auto scaled = [&](std::int64_t elements) { return elements * size / unit_bytes; };
-  units.shape[1] = scaled(view.shape[1]);
-  units.stride[0] = scaled(view.stride[0]);
-  units.stride[1] = 1;
-  if (view.shape[0] <= 1) units.stride[0] = units.shape[1];
-  if (flat) {
-    units.shape[1] *= units.shape[0];
-    units.shape[0] = 1;
-    units.stride[0] = units.shape[1];
-  }
+  std::int64_t columns = flat ? view.shape[0] * view.shape[1] : view.shape[1];
+  units.shape = {flat ? 1 : view.shape[0], columns * size / unit_bytes};
+  units.stride = {view.stride[0] * size / unit_bytes, 1};
+  if (units.shape[0] <= 1) units.stride[0] = units.shape[1];
   return units;
 }
 

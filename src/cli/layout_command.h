@@ -12,11 +12,11 @@
 namespace tilewright::cli {
 
 struct LayoutOptions {
-  std::string expression;  ///< evaluated, printed and, if it is a static layout, drawn
-  std::string svg;         ///< where to write the picture; empty: nowhere
-  std::string cases;       ///< a JSON file of cases to run instead
-  int bank_bits = 0;       ///< colour the SVG by bank for elements of this width; 0: by index
-  bool functions = false;  ///< list what expressions may call instead
+  std::string expression{};  ///< evaluated, printed and, if it is a static layout, drawn
+  std::string svg{};         ///< where to write the picture; empty: nowhere
+  std::string cases{};       ///< a JSON file of cases to run instead
+  int bank_bits = 0;         ///< colour the SVG by bank for elements of this width; 0: by index
+  bool functions = false;    ///< list what expressions may call instead
 };
 
 /// Returns the exit code: 0, or 1 if a case failed. Throws Error(user) for what cannot be read,
