@@ -77,7 +77,7 @@ class Else {
   template <class Body>
   void else_(Body&& body, SourceLoc at = SourceLoc::here()) const {
     detail::ElseScope scope(at);
-    body();
+    if (scope.once()) body();
   }
 };
 

@@ -35,7 +35,16 @@ class Fragment {
     int index_;
     SourceLoc at_;
   };
-  Slot operator[](int index) const { return Slot(*this, index, SourceLoc::here()); }
+  /// A constant of the trace, with the line where it is written.
+  struct Position {
+    // NOLINTNEXTLINE(google-explicit-constructor): elements are indexed by plain numbers
+    template <std::integral T>
+    Position(T number, SourceLoc line = SourceLoc::here())
+        : index(static_cast<int>(number)), at(line) {}
+    int index;
+    SourceLoc at;
+  };
+  Slot operator[](Position position) const { return Slot(*this, position.index, position.at); }
   Slot at(int index, SourceLoc where = SourceLoc::here()) const {
     return Slot(*this, index, where);
   }
@@ -109,7 +118,7 @@ Value reduce(const Fragment& a, Combine&& combine, SourceLoc at = SourceLoc::her
 }
 
 /// Reads `count` consecutive elements from `first` on with the fewest instructions that the known
-/// alignment and `vector_bytes` (at most 16) allow. With a predicate, nothing is read where it is
+/// alignment allows, at most 16 bytes each. With a predicate, nothing is read where it is
 /// false and the elements are 0.
 Fragment load(const Element& first, int count, LoadOptions options = {},
               SourceLoc at = SourceLoc::here());

@@ -50,9 +50,13 @@ class Index {
 };
 /// A nested coordinate: coord(block_idx().y, {1, _}).
 IntTuple coord(std::initializer_list<Index> indices);
-template <class... I>
-IntTuple coord(const I&... indices) {
-  return coord({Index(indices)...});
+// Of these arities, so that each Index takes the line of the call.
+inline IntTuple coord() { return coord(std::initializer_list<Index>{}); }
+inline IntTuple coord(const Index& a) { return coord({a}); }
+inline IntTuple coord(const Index& a, const Index& b) { return coord({a, b}); }
+inline IntTuple coord(const Index& a, const Index& b, const Index& c) { return coord({a, b, c}); }
+inline IntTuple coord(const Index& a, const Index& b, const Index& c, const Index& d) {
+  return coord({a, b, c, d});
 }
 
 /// A value as an integer of the layout algebra, and back. An Int is materialised in s32 where its
@@ -76,14 +80,24 @@ class Tensor {
   int alignment_bytes() const { return alignment_bytes_; }
   const Value& base() const { return base_; }
 
-  /// With a `_` in the coordinate the sub-tensor that it keeps, else the element.
-  template <class... I>
-  auto operator()(const I&... indices) const {
-    if constexpr ((std::is_same_v<I, Underscore> || ...)) {
-      return slice(coord(indices...));
-    } else {
-      return element(coord(indices...));
-    }
+  /// With a `_` in the coordinate the sub-tensor that it keeps, else the element. For more than
+  /// four modes: element(coord({...})) and slice(coord({...})).
+  template <class I>
+  auto operator()(const I& i, SourceLoc at = SourceLoc::here()) const {
+    return pick<I>({index(i, at)}, at);
+  }
+  template <class I, class J>
+  auto operator()(const I& i, const J& j, SourceLoc at = SourceLoc::here()) const {
+    return pick<I, J>({index(i, at), index(j, at)}, at);
+  }
+  template <class I, class J, class K>
+  auto operator()(const I& i, const J& j, const K& k, SourceLoc at = SourceLoc::here()) const {
+    return pick<I, J, K>({index(i, at), index(j, at), index(k, at)}, at);
+  }
+  template <class I, class J, class K, class L>
+  auto operator()(const I& i, const J& j, const K& k, const L& l,
+                  SourceLoc at = SourceLoc::here()) const {
+    return pick<I, J, K, L>({index(i, at), index(j, at), index(k, at), index(l, at)}, at);
   }
   Tensor slice(const Coord& coord, SourceLoc at = SourceLoc::here()) const;
   Element element(const Coord& coord, SourceLoc at = SourceLoc::here()) const;
@@ -93,6 +107,23 @@ class Tensor {
   Tensor with_layout(Layout layout) const;
 
  private:
+  template <class I>
+  static Index index(const I& value, SourceLoc at) {
+    if constexpr (std::is_constructible_v<Index, const I&, SourceLoc>) {
+      return Index(value, at);
+    } else {
+      return Index(value);
+    }
+  }
+  template <class... I>
+  auto pick(std::initializer_list<Index> indices, SourceLoc at) const {
+    if constexpr ((std::is_same_v<I, Underscore> || ...)) {
+      return slice(coord(indices), at);
+    } else {
+      return element(coord(indices), at);
+    }
+  }
+
   Type type_;
   MemorySpace space_;
   Value base_;

@@ -68,6 +68,7 @@ struct TraceOptions {
   int min_blocks_per_sm = 0;          ///< .minnctapersm
   int max_registers = 0;              ///< .maxnreg
   std::array<int, 3> cluster{0, 0, 0};
+  SourceLoc at = SourceLoc::here();  ///< the line that errors about these options name
 };
 
 /// A recorded kernel.
@@ -125,7 +126,7 @@ struct Call {
 /// Throws Error(unsupported) for what the target does not have.
 template <class Body, class... Args>
 Traced trace(const TraceOptions& options, const Body& body, const Args&... args) {
-  detail::Recorder recorder(options, SourceLoc{});
+  detail::Recorder recorder(options, options.at);
   // Braces keep the parameters in order.
   detail::Call<Body>{body, recorder.parameter(args)...};
   return recorder.finish();

@@ -50,9 +50,13 @@ IfScope::IfScope(const Arg& condition, const char* what) {
   Value value = condition_of(condition, what);
   Tracer& tracer = Tracer::current(what, condition.at());
   ptx::LabelId end = tracer.new_label("else");
-  branch_unless(tracer, value, end, condition.at());
+  if (!value.is_constant()) branch_unless(tracer, value, end, condition.at());
   Region& region = tracer.open(RegionKind::branch, value.uniformity());
   region.end_label = end;
+  if (value.is_constant()) {
+    done_ = value.constant() == 0;
+    region.taken = done_ ? Region::Taken::never : Region::Taken::always;
+  }
 }
 
 IfScope::~IfScope() {
@@ -69,12 +73,17 @@ ElseScope::ElseScope(SourceLoc at) {
         at);
   }
   ptx::LabelId end = tracer.new_label("endif");
-  ptx::LabelId otherwise = tracer.last_branch_label();
-  tracer.function().body.pop_back();
-  branch(tracer, end, at);
-  tracer.emit_label(otherwise);
+  Region::Taken taken = tracer.last_branch_taken();
+  if (taken == Region::Taken::by_thread) {
+    ptx::LabelId otherwise = tracer.last_branch_label();
+    tracer.function().body.pop_back();
+    branch(tracer, end, at);
+    tracer.emit_label(otherwise);
+  }
+  done_ = taken == Region::Taken::always;
   Region& region = tracer.open(RegionKind::branch, tracer.last_branch_divergence());
   region.end_label = end;
+  region.taken = Region::Taken::ended;
 }
 
 ElseScope::~ElseScope() {
@@ -154,7 +163,9 @@ ForScope::~ForScope() {
   Tracer* tracer = Tracer::current_or_null();
   if (tracer == nullptr || tracer->abandoned()) return;
   tracer->emit_label(next_);
-  counter_ = Arg(counter_, at_) + Arg(step_, at_);
+  // After a break_ of some threads the others still agree on the counter: no promise is checked.
+  Value next = Arg(counter_, at_) + Arg(step_, at_);
+  TW_ASSERT(tracer->retarget(next, ValueAccess::reg(counter_)), "a sum is one new instruction");
   Value again = Arg(counter_, at_) < Arg(end_, at_);
   branch_if(*tracer, again, top_, at_);
   tracer->close();

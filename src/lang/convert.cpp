@@ -51,7 +51,7 @@ std::optional<Value> fold_conversion(const Value& x, Type to) {
   }
   if (x.type() == f32 && (to == f16 || to == bf16)) {
     float value = std::bit_cast<float>(static_cast<std::uint32_t>(raw));
-    return ValueAccess::constant(to, *lang::literal_bits(to, static_cast<double>(value)));
+    return ValueAccess::constant(to, lang::rounded_bits(to, static_cast<double>(value)));
   }
   return std::nullopt;
 }

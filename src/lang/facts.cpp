@@ -57,9 +57,23 @@ Facts facts_mul(const Facts& a, const Facts& b, Type type) {
                  *std::max_element(corners, corners + 4), type);
 }
 
+namespace {
+
+/// A u64 that may be 2^63 or more is a negative bound here, which quotients do not follow.
+bool beyond_signed(const Facts& a, Type type) {
+  return bits(type) == 64 && !is_signed(type) && a.lo < 0;
+}
+
+}  // namespace
+
 Facts facts_div(const Facts& a, std::int64_t divisor, Type type) {
   Facts range = facts_of_type(type);
   if (divisor <= 0) return range;
+  if (beyond_signed(a, type)) {
+    std::uint64_t most = ~std::uint64_t{0} / static_cast<std::uint64_t>(divisor);
+    if (divisor == 1) return range;
+    return {1, 0, static_cast<std::int64_t>(most)};
+  }
   std::int64_t kept = a.divisor % divisor == 0 ? a.divisor / divisor : 1;
   return {std::max<std::int64_t>(kept, 1), a.lo / divisor, a.hi / divisor};
 }
@@ -67,6 +81,7 @@ Facts facts_div(const Facts& a, std::int64_t divisor, Type type) {
 Facts facts_rem(const Facts& a, std::int64_t divisor, Type type) {
   Facts range = facts_of_type(type);
   if (divisor <= 0) return range;
+  if (beyond_signed(a, type)) return {1, 0, divisor - 1};
   std::int64_t kept = std::gcd(a.divisor, divisor);
   if (a.lo >= 0) return {kept, 0, std::min(a.hi, divisor - 1)};
   return {kept, std::max(a.lo, 1 - divisor),

@@ -24,7 +24,7 @@ std::int64_t nearest_bits(double value, int mantissa, int least, int most) {
   std::int64_t infinity = ((std::int64_t{1} << exponent_bits) - 1) << mantissa;
   std::int64_t top = sign << (exponent_bits + mantissa);
   double magnitude = std::fabs(value);
-  if (std::isnan(value)) return infinity | (std::int64_t{1} << (mantissa - 1));
+  if (std::isnan(value)) return 0x7fff;  // the one NaN that conversions give
   if (magnitude == 0) return top;
   int exponent = std::isinf(value) ? most + 1 : std::max(std::ilogb(magnitude), least);
   if (exponent > most) return top | infinity;
@@ -144,11 +144,13 @@ std::int64_t wrap(Type type, std::int64_t value) {
 std::optional<std::int64_t> fold(BinaryOp op, Type type, std::int64_t a, std::int64_t b) {
   if (type == f32) {
     auto r = fold_float(op, as_f32(a), as_f32(b));
-    return r ? std::optional(to_bits<float, std::uint32_t>(*r)) : std::nullopt;
+    if (!r || std::isnan(*r)) return std::nullopt;  // which NaN it is, the device decides
+    return to_bits<float, std::uint32_t>(*r);
   }
   if (type == f64) {
     auto r = fold_float(op, as_f64(a), as_f64(b));
-    return r ? std::optional(to_bits<double, std::uint64_t>(*r)) : std::nullopt;
+    if (!r || std::isnan(*r)) return std::nullopt;
+    return to_bits<double, std::uint64_t>(*r);
   }
   if (!is_integer(type) && !is_bits(type) && type != pred) return std::nullopt;
   auto r = fold_integer(op, type, a, b);
@@ -165,8 +167,23 @@ std::optional<bool> fold(CompareOp op, Type type, std::int64_t a, std::int64_t b
   return std::nullopt;
 }
 
+namespace {
+
+/// Integers are taken exactly or not at all: a literal that loses digits is a slip of the pen.
+std::optional<std::int64_t> integer_as_float(Type type, std::int64_t integer) {
+  int digits = type == f64 ? 53 : type == f32 ? 24 : type == f16 ? 11 : 8;
+  std::uint64_t magnitude =
+      integer < 0 ? 0 - static_cast<std::uint64_t>(integer) : static_cast<std::uint64_t>(integer);
+  while (magnitude != 0 && magnitude % 2 == 0)
+    magnitude /= 2;
+  if (magnitude >> digits != 0) return std::nullopt;
+  return literal_bits(type, static_cast<double>(integer));
+}
+
+}  // namespace
+
 std::optional<std::int64_t> literal_bits(Type type, std::int64_t integer) {
-  if (is_float(type)) return literal_bits(type, static_cast<double>(integer));
+  if (is_float(type)) return integer_as_float(type, integer);
   if (type == pred) return integer == 0 || integer == 1 ? std::optional(integer) : std::nullopt;
   std::int64_t wrapped = wrap(type, integer);
   // 0xFFFFFFFF is accepted for s32 masks, and -1 for unsigned types.
@@ -177,10 +194,22 @@ std::optional<std::int64_t> literal_bits(Type type, std::int64_t integer) {
 
 std::optional<std::int64_t> literal_bits(Type type, double real) {
   if (type == f64) return to_bits<double, std::uint64_t>(real);
-  if (type == f32) return to_bits<float, std::uint32_t>(static_cast<float>(real));
-  if (type == f16) return nearest_bits(real, 10, -14, 15);
-  if (type == bf16) return nearest_bits(real, 7, -126, 127);
-  return std::nullopt;
+  std::int64_t infinity = type == f16 ? 0x7c00 : type == bf16 ? 0x7f80 : 0x7f800000;
+  std::int64_t magnitude = type == f16 ? 0x7fff : type == bf16 ? 0x7fff : 0x7fffffff;
+  std::int64_t raw = 0;
+  if (type == f32) {
+    raw = to_bits<float, std::uint32_t>(static_cast<float>(real));
+  } else if (type == f16 || type == bf16) {
+    raw = rounded_bits(type, real);
+  } else {
+    return std::nullopt;
+  }
+  bool overflows = std::isfinite(real) && (raw & magnitude) == infinity;
+  return overflows ? std::nullopt : std::optional(raw);
+}
+
+std::int64_t rounded_bits(Type type, double real) {
+  return type == f16 ? nearest_bits(real, 10, -14, 15) : nearest_bits(real, 7, -126, 127);
 }
 
 }  // namespace tilewright::lang

@@ -98,6 +98,10 @@ Int to_int(const Value& value, SourceLoc at) {
   std::int64_t addend = ValueAccess::bits(value);
   if (addend == 0) return symbol_of(value, tracer);
   const Facts& facts = value.facts();
+  if (value.type() == u32) {  // the sum may wrap: 3 - 1 is 3 + 4294967295
+    ptx::RegId sum = tracer.reg_of(value, at);
+    return symbol_of(tracer.result(u32, sum, value.uniformity(), facts), tracer);
+  }
   bool known = facts.lo > std::numeric_limits<std::int32_t>::min() &&
                facts.hi < std::numeric_limits<std::int32_t>::max();
   Facts base_facts = lang::facts_of_type(value.type());
@@ -122,7 +126,9 @@ Value to_value(const Int& value, SourceLoc at) {
                   at);
     }
     const Value& known = tracer.symbols[node.symbol - 1];
-    Type type = bits(known.type()) == 64 ? s64 : s32;
+    bool long_index =
+        bits(known.type()) == 64 || known.facts().hi > std::numeric_limits<std::int32_t>::max();
+    Type type = long_index ? s64 : s32;
     return known.type() == type ? known : known.to(type, at);
   }
   Value a = to_value(node.lhs, at);

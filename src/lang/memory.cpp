@@ -30,8 +30,11 @@ const char* cache_suffix(Cache cache) {
 }
 
 std::string load_op(const Tensor& tensor, LoadOptions options) {
-  if (tensor.space() == MemorySpace::shared) return "ld.shared";
-  std::string op = options.cache == Cache::volatile_ ? "ld.volatile.global" : "ld.global";
+  bool is_volatile = options.cache == Cache::volatile_;
+  if (tensor.space() == MemorySpace::shared) {
+    return is_volatile ? "ld.volatile.shared" : "ld.shared";
+  }
+  std::string op = is_volatile ? "ld.volatile.global" : "ld.global";
   if (options.cache != Cache::no_allocate) op += cache_suffix(options.cache);
   if (options.read_only) op += ".nc";
   if (options.cache == Cache::no_allocate) op += cache_suffix(options.cache);
@@ -39,7 +42,9 @@ std::string load_op(const Tensor& tensor, LoadOptions options) {
 }
 
 std::string store_op(const Tensor& tensor, StoreOptions options) {
-  if (tensor.space() == MemorySpace::shared) return "st.shared";
+  if (tensor.space() == MemorySpace::shared) {
+    return options.cache == Cache::volatile_ ? "st.volatile.shared" : "st.shared";
+  }
   if (options.cache == Cache::volatile_) return "st.volatile.global";
   return std::string("st.global") + cache_suffix(options.cache);
 }
@@ -121,10 +126,27 @@ std::optional<ptx::Guard> guard_of(const Arg& predicate, const char* what, bool&
   return ptx::Guard{Tracer::current(what, predicate.at()).reg_of(p, predicate.at()), false};
 }
 
+void require_access(const char* what, Type type, LoadOptions options, SourceLoc at) {
+  if (type == pred || bits(type) < 8 || bits(type) > 64) {
+    throw Error(ErrorKind::user,
+                std::string(what) + ": elements of type " + std::string(name(type)) +
+                    " are not addressable; use a type of 8 to 64 bits that packs them",
+                at);
+  }
+  if (options.read_only && options.cache == Cache::volatile_) {
+    throw Error(ErrorKind::user,
+                std::string(what) +
+                    ": read_only promises that nothing writes the bytes, volatile_ that something "
+                    "does; choose one",
+                at);
+  }
+}
+
 Value load_one(const Element& element, const Int& offset, LoadOptions options,
                const std::optional<ptx::Guard>& guard, SourceLoc at) {
   Tracer& tracer = Tracer::current("load", at);
   Type type = element.tensor().type();
+  require_access("load", type, options, at);
   ptx::RegId reg = tracer.new_reg(type);
   if (guard) {
     const char* zero = bits(type) <= 16 ? "mov.b16" : bits(type) == 32 ? "mov.b32" : "mov.b64";
@@ -135,9 +157,17 @@ Value load_one(const Element& element, const Int& offset, LoadOptions options,
   return tracer.result(type, reg, guard ? Uniformity::thread : loaded_uniformity(element));
 }
 
+void fill_zero(const Fragment& fragment, SourceLoc at) {
+  Tracer& tracer = Tracer::current("load", at);
+  const char* move = bits(fragment.type()) == 64 ? "mov.b64" : "mov.b32";
+  for (std::uint32_t word : fragment.words())
+    tracer.emit(move, {ptx::reg(word), ptx::imm(0)}, at);
+}
+
 Fragment load_guarded(const std::optional<ptx::Guard>& guard, const Element& first, int count,
                       LoadOptions options, SourceLoc at) {
   Type type = first.tensor().type();
+  require_access("load", type, options, at);
   Fragment fragment(type, count, at);
   if (!in_words(first, type, count)) {
     if (bits(type) < 32) fragment.fill(Arg(0, at));  // elements go into words that exist
@@ -146,7 +176,7 @@ Fragment load_guarded(const std::optional<ptx::Guard>& guard, const Element& fir
     }
     return fragment;
   }
-  if (guard) fragment.fill(Arg(0, at));
+  if (guard) fill_zero(fragment, at);
   transfer("load", load_op(first.tensor(), options), first, fragment, true, guard, at);
   return fragment;
 }
@@ -179,6 +209,7 @@ Value Element::load(LoadOptions options) const {
 }
 
 void Element::store(const Arg& value, StoreOptions options) const {
+  require_access("store", tensor_.type(), {}, at_);
   Value stored = value.as(tensor_.type(), "store");
   Tracer& tracer = Tracer::current("store", at_);
   ptx::RegId reg = tracer.reg_of(stored, at_);
@@ -195,7 +226,7 @@ Fragment load_if(const Arg& predicate, const Element& first, int count, LoadOpti
   std::optional<ptx::Guard> guard = guard_of(predicate, "load_if", never);
   if (never) {
     Fragment zeros(first.tensor().type(), count, predicate.at());
-    zeros.fill(Arg(0, predicate.at()));
+    fill_zero(zeros, predicate.at());
     return zeros;
   }
   return load_guarded(guard, first, count, options, predicate.at());

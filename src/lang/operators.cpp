@@ -95,18 +95,20 @@ Value add_or_sub(BinaryOp op, const Arg& a, const Arg& b, const char* what) {
     return ValueAccess::with_addend(value, lang::wrap(p.type, sum), facts);
   };
   if (p.b.is_constant() && is_affine(p.a)) {
-    return shifted(p.a, adding ? p.b.constant() : -p.b.constant());
+    auto addend = static_cast<std::uint64_t>(p.b.constant());
+    return shifted(p.a, static_cast<std::int64_t>(adding ? addend : 0 - addend));
   }
   if (adding && p.a.is_constant() && is_affine(p.b)) return shifted(p.b, p.a.constant());
   Tracer& tracer = Tracer::current(what, p.at);
   if (is_affine(p.a) && is_affine(p.b)) {  // (x + c) + (y + d) = (x + y) + (c + d)
-    std::int64_t addend = adding ? ValueAccess::bits(p.a) + ValueAccess::bits(p.b)
-                                 : ValueAccess::bits(p.a) - ValueAccess::bits(p.b);
+    auto c = static_cast<std::uint64_t>(ValueAccess::bits(p.a));
+    auto d = static_cast<std::uint64_t>(ValueAccess::bits(p.b));
+    auto addend = lang::wrap(p.type, static_cast<std::int64_t>(adding ? c + d : c - d));
     Value x = base_of(p.a);
     Value y = base_of(p.b);
     Value sum = tracer.pure(with_type(adding ? "add." : "sub.", p.type), p.type, {&x, &y}, p.at,
                             addend == 0 ? facts : lang::facts_of_type(p.type));
-    return addend == 0 ? sum : ValueAccess::with_addend(sum, lang::wrap(p.type, addend), facts);
+    return addend == 0 ? sum : ValueAccess::with_addend(sum, addend, facts);
   }
   return tracer.pure(with_type(adding ? "add." : "sub.", p.type), p.type, {&p.a, &p.b}, p.at,
                      facts);
@@ -188,7 +190,9 @@ Value divide_integers(BinaryOp op, const Pair& p, const char* what) {
 
 Value bitwise(BinaryOp op, const char* stem, const Arg& a, const Arg& b, const char* what) {
   Pair p = unify(a, b, what);
-  if (is_real(p.type)) refuse_type(what, p.type, "integers, bit types and predicates", p.at);
+  if (!is_integer(p.type) && !is_bits(p.type) && p.type != pred) {
+    refuse_type(what, p.type, "integers, bit types and predicates", p.at);
+  }
   const Value& x = p.a.is_constant() ? p.b : p.a;
   const Value& y = p.a.is_constant() ? p.a : p.b;
   if (y.is_constant()) {
@@ -201,6 +205,7 @@ Value bitwise(BinaryOp op, const char* stem, const Arg& a, const Arg& b, const c
     if (op == BinaryOp::or_ && zero) return settled(x, p.at);
     if (op == BinaryOp::or_ && ones) return y;
     if (op == BinaryOp::xor_ && zero) return settled(x, p.at);
+    if (op == BinaryOp::xor_ && ones && p.type == pred) return !Arg(x, p.at);
   }
   return Tracer::current(what, p.at)
       .pure(with_type(stem, bits_type(p.type)), p.type, {&x, &y}, p.at,
@@ -209,8 +214,9 @@ Value bitwise(BinaryOp op, const char* stem, const Arg& a, const Arg& b, const c
 
 Value shift(BinaryOp op, const Arg& a, const Arg& b, const char* what) {
   Value value = a.natural();
-  if (!is_integer(value.type()) && !is_bits(value.type())) {
-    refuse_type(what, value.type(), "integers and bit types", a.at());
+  bool shiftable = is_integer(value.type()) || is_bits(value.type());
+  if (!shiftable || bits(value.type()) < 16 || bits(value.type()) > 64) {
+    refuse_type(what, value.type(), "integers and bit types of 16 to 64 bits", a.at());
   }
   Value given = b.is_literal() ? b.as(u32, what) : b.value();
   Value count = given.type() == s32 ? given.bitcast(u32, b.at()) : given;
@@ -243,7 +249,8 @@ Value compare(CompareOp op, const Arg& a, const Arg& b, const char* what) {
     refuse_type(what, p.type, "integers and floating-point types", p.at);
   }
   bool equality = op == CompareOp::eq || op == CompareOp::ne;
-  if (!is_arithmetic(p.type) && !(equality && is_bits(p.type) && bits(p.type) >= 16)) {
+  bool ordered = is_arithmetic(p.type) && !is_packed(p.type);
+  if (!ordered && !(equality && is_bits(p.type) && bits(p.type) >= 16)) {
     refuse_type(what, p.type, "integers and floating-point types", p.at);
   }
   if (p.a.is_constant() && p.b.is_constant()) {
@@ -288,9 +295,10 @@ Value min_or_max(BinaryOp op, const Arg& a, const Arg& b, NanMode nan, const cha
   if (is_integer(p.type)) {
     const Facts& x = p.a.facts();
     const Facts& y = p.b.facts();
-    facts = lang::facts_of_type(p.type);
-    if (smaller) facts = {1, std::min(x.lo, y.lo), std::min(x.hi, y.hi)};
-    if (!smaller) facts = {1, std::max(x.lo, y.lo), std::max(x.hi, y.hi)};
+    bool beyond_signed = p.type == u64 && (x.lo < 0 || y.lo < 0);
+    if (beyond_signed) facts = lang::facts_of_type(p.type);
+    if (smaller && !beyond_signed) facts = {1, std::min(x.lo, y.lo), std::min(x.hi, y.hi)};
+    if (!smaller && !beyond_signed) facts = {1, std::max(x.lo, y.lo), std::max(x.hi, y.hi)};
   }
   return Tracer::current(what, p.at)
       .pure(with_type(stem.c_str(), p.type), p.type, {&p.a, &p.b}, p.at, facts);
@@ -358,7 +366,7 @@ Value operator-(const Arg& a) {
   if (is_integer(x.type())) {
     Type signed_type = bits(x.type()) == 64 ? s64 : bits(x.type()) == 32 ? s32 : s16;
     if (x.is_constant())
-      return ValueAccess::constant(x.type(), lang::wrap(x.type(), -x.constant()));
+      return ValueAccess::constant(x.type(), *fold(BinaryOp::sub, x.type(), 0, x.constant()));
     return Tracer::current("operator-", a.at())
         .pure(with_type("neg.", signed_type), x.type(), {&x}, a.at(),
               lang::facts_sub(Facts{std::int64_t{1} << 62, 0, 0}, x.facts(), x.type()));
@@ -369,7 +377,7 @@ Value operator-(const Arg& a) {
 
 Value operator~(const Arg& a) {
   Value x = a.natural();
-  if (is_real(x.type()) || x.type() == pred) {
+  if (!is_integer(x.type()) && !is_bits(x.type())) {
     refuse_type("operator~", x.type(), "integers and bit types", a.at());
   }
   if (x.is_constant()) return ValueAccess::constant(x.type(), lang::wrap(x.type(), ~x.constant()));
@@ -459,7 +467,7 @@ Value mul_wide(const Arg& a, const Arg& b) {
   if (p.type != s32 && p.type != u32) refuse_type("mul_wide", p.type, "s32 and u32", p.at);
   Type wide = p.type == s32 ? s64 : u64;
   if (p.a.is_constant() && p.b.is_constant()) {
-    return ValueAccess::constant(wide, p.a.constant() * p.b.constant());
+    return ValueAccess::constant(wide, *fold(BinaryOp::mul, wide, p.a.constant(), p.b.constant()));
   }
   return Tracer::current("mul_wide", p.at)
       .pure(with_type("mul.wide.", p.type), wide, {&p.a, &p.b}, p.at,

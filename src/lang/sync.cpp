@@ -92,6 +92,14 @@ void require_width(int width, const char* what, SourceLoc at) {
               at);
 }
 
+void require_lanes(int lanes, const char* what, const char* which, SourceLoc at) {
+  if (lanes >= 0 && lanes < 32) return;
+  throw Error(ErrorKind::user,
+              std::string(what) + ": the " + which + " is " + std::to_string(lanes) +
+                  "; it must be 0 to 31",
+              at);
+}
+
 /// The c operand of shfl: segment mask in bits 8..12, clamp in bits 0..4 (PTX ISA, shfl.sync).
 int segment(int width, int clamp) { return ((32 - width) << 8) | clamp; }
 
@@ -136,24 +144,31 @@ void barrier_arrive(Group group, SourceLoc at) {
 
 void warp_barrier(std::uint32_t lanes, SourceLoc at) {
   Tracer& tracer = Tracer::current("warp_barrier", at);
+  if (lanes == 0) {
+    throw Error(ErrorKind::user, "warp_barrier: the mask of lanes is 0; name the lanes that meet",
+                at);
+  }
   if (lanes == 0xffffffffu) tracer.require_converged("warp_barrier", Uniformity::warp, at);
   tracer.emit("bar.warp.sync", {ptx::imm(lanes)}, at);
 }
 
 Value shuffle_xor(const Arg& value, int lane_mask, int width) {
   require_width(width, "shuffle_xor", value.at());
+  require_lanes(lane_mask, "shuffle_xor", "lane mask", value.at());
   return shuffle_any("shfl.sync.bfly.b32", value, ValueAccess::constant(u32, lane_mask),
                      segment(width, 31), "shuffle_xor");
 }
 
 Value shuffle_down(const Arg& value, int delta, int width) {
   require_width(width, "shuffle_down", value.at());
+  require_lanes(delta, "shuffle_down", "distance", value.at());
   return shuffle_any("shfl.sync.down.b32", value, ValueAccess::constant(u32, delta),
                      segment(width, 31), "shuffle_down");
 }
 
 Value shuffle_up(const Arg& value, int delta, int width) {
   require_width(width, "shuffle_up", value.at());
+  require_lanes(delta, "shuffle_up", "distance", value.at());
   return shuffle_any("shfl.sync.up.b32", value, ValueAccess::constant(u32, delta),
                      segment(width, 0), "shuffle_up");
 }

@@ -35,6 +35,47 @@ void require_bytes(Type type, const char* what, SourceLoc at) {
   }
 }
 
+/// What the layout algebra refuses, told at the user's line.
+template <class F>
+auto located(const char* what, SourceLoc at, F&& compute) {
+  try {
+    return compute();
+  } catch (const Error& error) {
+    throw Error(error.kind(), std::string(what) + ": " + error.message(), at);
+  }
+}
+
+/// Refuses a coordinate that is sure to lie outside; what depends on the launch is not known here.
+void require_inside(const Coord& coord, const Shape& shape, const Coord& whole,
+                    const Tensor& tensor, SourceLoc at) {
+  if (coord.is_underscore()) return;
+  if (coord.is_tuple()) {
+    if (!shape.is_tuple() || shape.rank() != coord.rank()) {
+      throw Error(ErrorKind::user,
+                  "tensor: coordinate " + to_string(whole) + " does not fit shape " +
+                      to_string(tensor.shape()) +
+                      "; give one index for each mode, or a single linear one",
+                  at);
+    }
+    for (int i = 0; i < coord.rank(); ++i)
+      require_inside(coord[i], shape[i], whole, tensor, at);
+    return;
+  }
+  const Int& index = coord.value(at);
+  Int extent = size(shape);
+  if (index.max() >= 0 && index.min() < extent.max()) return;
+  throw Error(ErrorKind::user,
+              "tensor: coordinate " + to_string(whole) + " lies outside of shape " +
+                  to_string(tensor.shape()) + "; indices count from 0",
+              at);
+}
+
+/// A single index of a tensor of several modes is linear: CuTe's rule.
+const Coord& unwrapped(const Coord& coord, const Tensor& tensor) {
+  bool linear = coord.is_tuple() && coord.rank() == 1 && tensor.layout().rank() != 1;
+  return linear ? coord[0] : coord;
+}
+
 }  // namespace
 
 Tensor::Tensor(Type type, MemorySpace space, const Value& base, Layout layout, int alignment_bytes)
@@ -54,15 +95,15 @@ Tensor Tensor::at_offset(const Int& elements, Layout layout, SourceLoc at) const
 }
 
 Tensor Tensor::slice(const Coord& coord, SourceLoc at) const {
-  OffsetLayout kept = slice_and_offset(coord, layout_);
+  require_inside(coord, layout_.shape(), coord, *this, at);
+  OffsetLayout kept = located("tensor", at, [&] { return slice_and_offset(coord, layout_); });
   return at_offset(kept.offset, std::move(kept.layout), at);
 }
 
 Element Tensor::element(const Coord& coord, SourceLoc at) const {
-  // A single index of a tensor of several modes is linear: CuTe's rule.
-  const Coord& whole =
-      coord.is_tuple() && coord.rank() == 1 && layout_.rank() != 1 ? coord[0] : coord;
-  return {*this, layout_(whole), at};
+  const Coord& whole = unwrapped(coord, *this);
+  require_inside(whole, layout_.shape(), whole, *this, at);
+  return located("tensor", at, [&] { return Element(*this, layout_(whole), at); });
 }
 
 Element::Element(const Tensor& tensor, Int offset, SourceLoc at)
@@ -71,21 +112,76 @@ Element::Element(const Tensor& tensor, Int offset, SourceLoc at)
 Value Element::address() const { return lang::address_of(tensor_, offset_, at_); }
 
 Tensor local_tile(const Tensor& tensor, const Shape& tile, const Coord& at_block, SourceLoc at) {
-  OffsetLayout cut = local_tile(tensor.layout(), Tiler(tile), at_block);
+  OffsetLayout cut =
+      located("local_tile", at, [&] { return local_tile(tensor.layout(), Tiler(tile), at_block); });
   return tensor.at_offset(cut.offset, std::move(cut.layout), at);
 }
+
+namespace {
+
+constexpr std::int64_t kStaticSharedBytes = 48 * 1024;  // PTX ISA: what ptxas accepts, any target
+// 227 KiB, the most that a block can opt in to (CUDA Programming Guide, compute capability 9.0).
+constexpr std::int64_t kDynamicSharedBytes = 227 * 1024;
+
+void require_power_of_two(int alignment_bytes, const char* what, SourceLoc at) {
+  if (alignment_bytes > 0 && (alignment_bytes & (alignment_bytes - 1)) == 0) return;
+  throw Error(ErrorKind::user,
+              std::string(what) + ": the alignment is " + std::to_string(alignment_bytes) +
+                  " bytes; it must be a power of two",
+              at);
+}
+
+void require_static_room(Tracer& tracer, std::int64_t size_bytes, SourceLoc at) {
+  std::int64_t taken = 0;
+  for (const ptx::Variable& variable : tracer.function().variables) {
+    if (variable.space == ptx::Space::shared) taken += ptx::size_bytes(variable);
+  }
+  if (size_bytes >= 0 && size_bytes <= kStaticSharedBytes - taken) return;
+  throw Error(ErrorKind::user,
+              "shared: " + std::to_string(size_bytes) + " bytes beside " + std::to_string(taken) +
+                  " that are taken; a block has " + std::to_string(kStaticSharedBytes) +
+                  " bytes of static shared memory, use dynamic_shared() for more",
+              at);
+}
+
+void require_dynamic_room(Type type, const Layout& layout, std::int64_t offset_bytes,
+                          SourceLoc at) {
+  if (!layout.is_static()) {
+    throw Error(ErrorKind::user,
+                "dynamic_shared: the layout " + to_string(layout) +
+                    " has dynamic parts; shared memory needs a static layout",
+                at);
+  }
+  if (offset_bytes < 0 || offset_bytes % bytes(type) != 0) {
+    throw Error(ErrorKind::user,
+                "dynamic_shared: offset " + std::to_string(offset_bytes) +
+                    " bytes; it must be a multiple of the " + std::to_string(bytes(type)) +
+                    " bytes of " + std::string(name(type)),
+                at);
+  }
+  std::int64_t end = offset_bytes + cosize(layout).value() * bytes(type);
+  if (end <= kDynamicSharedBytes) return;
+  throw Error(ErrorKind::user,
+              "dynamic_shared: the tensor ends at byte " + std::to_string(end) +
+                  "; a block has at most " + std::to_string(kDynamicSharedBytes) +
+                  " bytes of shared memory",
+              at);
+}
+
+}  // namespace
 
 Tensor shared(Type type, const Layout& layout, int alignment_bytes, SourceLoc at) {
   require_bytes(type, "shared", at);
   Tracer& tracer = Tracer::current("shared", at);
-  Int extent = cosize(layout);
+  require_power_of_two(alignment_bytes, "shared", at);
   if (!layout.is_static()) {
     throw Error(ErrorKind::user,
                 "shared: the layout " + to_string(layout) +
                     " has dynamic parts; shared memory needs a static layout, or dynamic_shared()",
                 at);
   }
-  std::int64_t size = extent.value() * bytes(type);
+  std::int64_t size = cosize(layout).value() * bytes(type);
+  require_static_room(tracer, size, at);
   ptx::Variable variable;
   variable.space = ptx::Space::shared;
   variable.type = b8;
@@ -104,6 +200,7 @@ Tensor dynamic_shared(Type type, const Layout& layout, std::int64_t offset_bytes
   require_bytes(type, "dynamic_shared", at);
   constexpr int kAlignment = 1024;  // what the widest swizzle wants
   Tracer& tracer = Tracer::current("dynamic_shared", at);
+  require_dynamic_room(type, layout, offset_bytes, at);
   const std::string symbol_name = "tilewright_dynamic_smem";
   ptx::SymbolId id = tracer.module().symbol_id(symbol_name);
   auto& variables = tracer.module().variables;

@@ -152,10 +152,45 @@ void require_entry_name(const std::string& entry, SourceLoc at) {
               "trace: '" + entry + "' is no kernel name; use letters, digits and underscores", at);
 }
 
+void refuse(const std::string& message, SourceLoc at) {
+  throw Error(ErrorKind::user, "trace: " + message, at);
+}
+
+/// Limits of a block (CUDA Programming Guide, technical specifications).
+void require_launchable(const TraceOptions& options, SourceLoc at) {
+  if (Tracer::current_or_null() != nullptr) {
+    refuse("a kernel is being traced on this thread already; trace one after the other", at);
+  }
+  const auto& [x, y, z] = options.block;
+  std::string block = std::to_string(x) + "," + std::to_string(y) + "," + std::to_string(z);
+  bool known = x > 0;
+  bool fits = x >= 0 && x <= 1024 && y >= 1 && y <= 1024 && z >= 1 && z <= 64;
+  if (!fits || (known && x * y * z > 1024)) {
+    refuse("a block of (" + block +
+               ") threads; it has at most 1024, of which 64 in z, and x = 0 where it is not known",
+           at);
+  }
+  const auto& [cx, cy, cz] = options.cluster;
+  bool cluster = cx != 0 || cy != 0 || cz != 0;
+  if (cluster &&
+      (cx < 1 || cy < 1 || cz < 1 || cx > 16 || cy > 16 || cz > 16 || cx * cy * cz > 16)) {
+    refuse("a cluster of (" + std::to_string(cx) + "," + std::to_string(cy) + "," +
+               std::to_string(cz) + ") blocks; it has 1 to 16",
+           at);
+  }
+  if (options.max_registers < 0 || options.max_registers > 255 || options.min_blocks_per_sm < 0) {
+    refuse("max_registers is " + std::to_string(options.max_registers) + " and min_blocks_per_sm " +
+               std::to_string(options.min_blocks_per_sm) +
+               "; they must be 0 (free) or positive, registers at most 255",
+           at);
+  }
+}
+
 }  // namespace
 
 Recorder::Recorder(const TraceOptions& options, SourceLoc at) {
   require_entry_name(options.name, at);
+  require_launchable(options, at);
   state_ = new State(options);
   Tracer& tracer = state_->tracer;
   ptx::Tuning& tuning = tracer.function().tuning;

@@ -16,8 +16,13 @@ Value ValueAccess::constant(Type type, std::int64_t bits) {
   value.type_ = type;
   value.bits_ = bits;
   if (is_integer(type) || is_bits(type)) {
-    std::int64_t magnitude = bits < 0 ? -bits : bits;
-    value.facts_ = {magnitude > 0 ? magnitude : std::int64_t{1} << 62, bits, bits};
+    // Bounds are signed: a u64 of 2^63 or more keeps only the power of two of its divisor.
+    auto negated = static_cast<std::int64_t>(0 - static_cast<std::uint64_t>(bits));
+    std::int64_t magnitude = bits < 0 ? negated : bits;
+    bool whole = magnitude > 0 && (bits > 0 || type != u64);
+    std::int64_t power = magnitude > 0 ? magnitude & -magnitude : std::int64_t{1} << 62;
+    std::int64_t divisor = whole ? magnitude : power;
+    value.facts_ = {divisor, bits, bits};
   }
   return value;
 }
@@ -61,6 +66,7 @@ namespace lang {
 namespace {
 
 thread_local Tracer* current_tracer = nullptr;
+thread_local std::uint32_t next_region = 1;
 
 constexpr std::uint64_t kHashFactor = 0x9E3779B97F4A7C15ull;
 
@@ -96,16 +102,16 @@ ptx::Operand immediate_of(Type type, std::int64_t value_bits) {
 }  // namespace
 
 Tracer::Tracer(ptx::Target target, std::string entry)
-    : exceptions_(std::uncaught_exceptions()), outer_(current_tracer) {
+    : first_region_(next_region), exceptions_(std::uncaught_exceptions()) {
   module_.target = target;
   function_.name = std::move(entry);
   function_.entry = true;
   open_.push_back(1);
-  regions_.push_back({RegionKind::body, Uniformity::grid, 0});
+  regions_.push_back({RegionKind::body, Uniformity::grid, next_region++});
   current_tracer = this;
 }
 
-Tracer::~Tracer() { current_tracer = outer_; }
+Tracer::~Tracer() { current_tracer = nullptr; }
 
 Tracer* Tracer::current_or_null() { return current_tracer; }
 
@@ -168,6 +174,12 @@ void Tracer::emit_directive(std::string text) {
 void Tracer::check_usable(const Value& value, SourceLoc at) const {
   if (ValueAccess::direct_var(value)) return;
   if (!ValueAccess::has_reg(value) || is_open(ValueAccess::region(value))) return;
+  if (ValueAccess::region(value) < first_region_) {
+    throw Error(ErrorKind::user,
+                "a value of type " + std::string(name(value.type())) +
+                    " comes from an earlier trace; compute it inside the body that uses it",
+                at);
+  }
   throw Error(ErrorKind::user,
               "a value of type " + std::string(name(value.type())) +
                   " is used outside the if_, for_ or while_ body that computed it, where it may "
@@ -190,7 +202,7 @@ ptx::Operand Tracer::operand(const Value& value, SourceLoc at, bool immediate) {
 ptx::RegId Tracer::reg_of(const Value& value, SourceLoc at) {
   check_usable(value, at);
   if (ValueAccess::has_reg(value) && ValueAccess::bits(value) == 0) {
-    if (ValueAccess::region(value) == 0) use_special(ValueAccess::reg(value));
+    if (ValueAccess::region(value) == regions_.front().id) use_special(ValueAccess::reg(value));
     return ValueAccess::reg(value);
   }
   if (ValueAccess::has_reg(value)) {  // register plus constant
@@ -220,12 +232,12 @@ ptx::RegId Tracer::reg_of(const Value& value, SourceLoc at) {
 Value Tracer::special(const char* register_name, Type type, Uniformity uniformity, Facts facts) {
   for (const Special& known : specials_) {
     if (known.name == register_name) {
-      return ValueAccess::of_reg(type, known.reg, uniformity, 0, facts);
+      return ValueAccess::of_reg(type, known.reg, uniformity, regions_.front().id, facts);
     }
   }
   ptx::RegId reg = new_reg(type);
   specials_.push_back({register_name, reg, bits(type) == 64, false});
-  return ValueAccess::of_reg(type, reg, uniformity, 0, facts);
+  return ValueAccess::of_reg(type, reg, uniformity, regions_.front().id, facts);
 }
 
 void Tracer::use_special(ptx::RegId reg) {
@@ -271,7 +283,7 @@ Value Tracer::pure(std::string_view op, Type type, std::initializer_list<const V
       if (is_open(entry.region) && entry.op == opcode && entry.value.type() == type &&
           std::equal(entry.operands.begin() + 1, entry.operands.end(), operands.begin() + 1,
                      operands.end())) {
-        ValueAccess::set_fresh(entry.value, false);
+        if (ValueAccess::reg(entry.value) == unshared_) unshared_ = kNoReg;
         return entry.value;
       }
     }
@@ -288,6 +300,7 @@ Value Tracer::pure(std::string_view op, Type type, std::initializer_list<const V
     shared_.emplace(hash, Shared{opcode, std::move(operands), value, innermost().id});
   }
   ValueAccess::set_fresh(value, true);
+  unshared_ = destination;
   return value;
 }
 
@@ -297,6 +310,7 @@ bool Tracer::retarget(const Value& value, ptx::RegId var) {
   auto* last = std::get_if<ptx::Instr>(&function_.body.back());
   if (last == nullptr || last->operands.empty()) return false;
   ptx::RegId written = ValueAccess::reg(value);
+  if (written != unshared_) return false;
   if (last->operands[0].kind != ptx::Operand::Kind::reg || last->operands[0].id != written) {
     return false;
   }
@@ -318,7 +332,7 @@ bool Tracer::retarget(const Value& value, ptx::RegId var) {
 }
 
 Region& Tracer::open(RegionKind kind, Uniformity divergence) {
-  auto id = static_cast<std::uint32_t>(open_.size());
+  std::uint32_t id = next_region++;
   open_.push_back(1);
   regions_.push_back({kind, std::max(divergence, regions_.back().divergence), id});
   return regions_.back();
@@ -335,13 +349,13 @@ bool Tracer::last_branch_is_open_for_else() const {
   if (function_.body.empty()) return false;
   const auto* last = std::get_if<ptx::Label>(&function_.body.back());
   return last != nullptr && last_branch_.kind == RegionKind::branch &&
-         last->id == last_branch_.end_label;
+         last_branch_.taken != Region::Taken::ended && last->id == last_branch_.end_label;
 }
 
 bool Tracer::abandoned() const { return std::uncaught_exceptions() > exceptions_; }
 
 void Tracer::close() {
-  open_[regions_.back().id] = 0;
+  open_[regions_.back().id - first_region_] = 0;
   regions_.pop_back();
 }
 
@@ -377,6 +391,7 @@ void Tracer::require_converged(const char* what, Uniformity group, SourceLoc at)
 ptx::SiteId Tracer::site(SourceLoc at) {
   if (attributed_.line > 0) at = attributed_;
   if (at.line <= 0) return 0;
+  latest_ = at;
   ptx::SiteId parent = calls_.empty() ? 0 : calls_.back();
   std::uint64_t key = mix(
       mix(reinterpret_cast<std::uintptr_t>(at.file), static_cast<std::uint64_t>(at.line)), parent);

@@ -47,7 +47,11 @@ struct Region {
   std::uint32_t id;
   ptx::LabelId break_label = 0, continue_label = 0;  ///< of a loop
   ptx::LabelId end_label = 0;                        ///< of a branch
+  /// What a branch's constant condition decides when traced; `ended` after an else_.
+  enum class Taken : std::uint8_t { by_thread, always, never, ended } taken = Taken::by_thread;
 };
+
+constexpr ptx::RegId kNoReg = ~ptx::RegId{0};
 
 /// Records one function of a module.
 class Tracer {
@@ -92,9 +96,12 @@ class Tracer {
   bool last_branch_is_open_for_else() const;
   ptx::LabelId last_branch_label() const { return last_branch_.end_label; }
   Uniformity last_branch_divergence() const { return last_branch_.divergence; }
+  Region::Taken last_branch_taken() const { return last_branch_.taken; }
   Region& innermost() { return regions_.back(); }
   Region* innermost_loop();
-  bool is_open(std::uint32_t region) const { return open_[region] != 0; }
+  bool is_open(std::uint32_t region) const {
+    return region >= first_region_ && open_[region - first_region_] != 0;
+  }
   /// The threads that are sure to execute this point together.
   Uniformity divergence() const;
   /// From here to the end of the current region only part of each group may go on.
@@ -106,6 +113,8 @@ class Tracer {
   void require_converged(const char* what, Uniformity group, SourceLoc at) const;
 
   ptx::SiteId site(SourceLoc at);
+  /// The newest known line: for an operation whose C++ syntax has no place for one.
+  SourceLoc latest() const { return latest_; }
   /// Every instruction recorded while it lives belongs to the caller's line `at`.
   class AttributeTo {
    public:
@@ -136,7 +145,9 @@ class Tracer {
   ptx::Module module_;
   ptx::Function function_;
   std::vector<Region> regions_;
-  std::vector<std::uint8_t> open_;
+  std::vector<std::uint8_t> open_;  // by region
+  std::uint32_t first_region_ = 0;  // ids go on from trace to trace, so that none is mistaken
+  ptx::RegId unshared_ = kNoReg;    // what the last instruction wrote, if one Value holds it
   Region last_branch_{};
   int exceptions_ = 0;  // in flight when the trace began
   struct Shared {
@@ -157,8 +168,8 @@ class Tracer {
   std::vector<Special> specials_;
   void use_special(ptx::RegId reg);
   SourceLoc attributed_{};
+  SourceLoc latest_{};
   std::array<int, 4> reg_counts_{};  // pred, 16, 32, 64
-  Tracer* outer_ = nullptr;
 };
 
 }  // namespace lang

@@ -7,7 +7,9 @@
 #include "lang/tracer.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <cstdio>
 #include <string>
 #include <utility>
 
@@ -76,8 +78,9 @@ Arg::Arg(Literal kind, std::int64_t integer, double real, SourceLoc at)
 namespace {
 
 std::string quoted(double real) {
-  std::string text = std::to_string(real);
-  return text;
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.9g", real);
+  return text.data();
 }
 
 }  // namespace
@@ -195,7 +198,10 @@ Var& Var::operator=(const Arg& value) {
   return *this;
 }
 
-Var& Var::operator=(const Var& other) { return *this = Arg(other, SourceLoc{}); }
+Var& Var::operator=(const Var& other) {
+  // A copy assignment has no room for a line: the newest one is the nearest to it.
+  return *this = Arg(other, Tracer::current("assigning to a Var", {}).latest());
+}
 Var& Var::operator+=(const Arg& value) { return *this = Arg(*this, value.at()) + value; }
 Var& Var::operator-=(const Arg& value) { return *this = Arg(*this, value.at()) - value; }
 Var& Var::operator*=(const Arg& value) { return *this = Arg(*this, value.at()) * value; }
