@@ -17,6 +17,15 @@ int fail(const std::string& message) {
   return static_cast<int>(Exit::bad_input);
 }
 
+/// The message after the line that it is about: of PTX or of a kernel's source, not of this
+/// program.
+std::string located(const Error& error) {
+  const SourceLoc where = error.where();
+  const bool ours = std::string_view(where.file).find("src/cli/") != std::string_view::npos;
+  if (where.line == 0 || ours) return error.message();
+  return base_name(where.file) + ":" + std::to_string(where.line) + ": " + error.message();
+}
+
 /// The command that was being read when its arguments turned out wrong: "tilewright run".
 std::string command_of(const CLI::App& app) {
   const auto chosen = app.get_subcommands();
@@ -71,7 +80,7 @@ int run_program(int argc, const char* const* argv, std::span<const Operator* con
     if (early >= 0) return early;
   } catch (const Error& error) {
     const std::string start = error.kind() == ErrorKind::internal ? "internal: " : "";
-    return fail(start + error.message());
+    return fail(start + located(error));
   } catch (const std::bad_alloc&) {
     return fail("out of memory");
   } catch (const std::exception& error) {

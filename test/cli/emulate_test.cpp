@@ -9,7 +9,7 @@ namespace tilewright::test {
 namespace {
 
 // out[i] = in[i] + add, without a bound check: 64 threads.
-constexpr const char* kAdd = R"(.version 7.8
+constexpr const char* kAdd = R"(.version 8.0
 .target sm_90a
 .address_size 64
 .visible .entry add(.param .u64 in, .param .u64 out, .param .u32 add)
@@ -90,7 +90,7 @@ TEST(Emulate, CountsByInstruction) {
 TEST(Emulate, BadUsageEndsWithTwo) {
   const Folder folder;
   folder.write("add.ptx", kAdd);
-  folder.write("bad.ptx", ".version 7.8\n.target sm_90a\n.address_size 64\nfoo\n");
+  folder.write("bad.ptx", ".version 8.0\n.target sm_90a\n.address_size 64\nfoo\n");
   struct Row {
     const char* arguments;
     const char* message;
@@ -152,7 +152,7 @@ TEST(Emulate, RunsACase) {
 
 TEST(Emulate, AnInterruptPrintsWhatIsKnown) {
   const Folder folder;
-  folder.write("spin.ptx", R"(.version 7.8
+  folder.write("spin.ptx", R"(.version 8.0
 .target sm_90a
 .address_size 64
 .visible .entry spin(.param .u64 out)

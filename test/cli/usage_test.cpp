@@ -55,8 +55,6 @@ TEST(Usage, WrongArgumentsAreBadUsage) {
       {"run scale --set factor",
        "tilewright: error: --set factor: write NAME=VALUE for an option or NAME=@FILE for a "
        "tensor\n"},
-      {"show scale --ptx --sass",
-       "tilewright: error: --sass excludes --ptx; see tilewright show --help\n"},
   };
   const Folder folder;
   for (const Row& row : rows) {
@@ -67,9 +65,18 @@ TEST(Usage, WrongArgumentsAreBadUsage) {
   }
 }
 
+TEST(Usage, OneThingIsShownAtATime) {
+  const Folder folder;
+  const Outcome outcome = with_scale(folder, "show scale --ptx --sass");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("excludes"), std::string::npos) << outcome.err;
+}
+
 TEST(Usage, AFullDiskIsAnError) {
   const Folder folder;
-  const Outcome outcome = with_scale(folder, "list >/dev/full; echo $?");
+  const Outcome outcome =
+      folder.run("/bin/sh", "-c \"'" TILEWRIGHT_TEST_PROGRAM "' list >/dev/full\"");
+  EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err, "tilewright: error: cannot write output: No space left on device\n");
 }
 

@@ -13,7 +13,7 @@ namespace {
 constexpr int kThreads = 64;
 
 // Parameter `defect`: 1 makes the last element wrong, 2 writes one element past the end.
-constexpr const char* kPtx = R"(.version 7.8
+constexpr const char* kPtx = R"(.version 8.0
 .target sm_90a
 .address_size 64
 .visible .entry scale(.param .u64 px, .param .u64 py, .param .u64 pz, .param .u32 pn,
