@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-# Builds the operators: a library of all folders kernels/NAME, their registry and their tests.
+# Builds the operators: a library of all folders kernels/*, their registry and their tests.
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/*/*.cpp)
 set(tests ${sources})
 list(FILTER tests INCLUDE REGEX "/test\\.cpp$")
 list(FILTER sources EXCLUDE REGEX "/(test|bench)\\.cpp$")
 
+# A header of a folder declares the operators that the folder has: `const Operator& NAME_operator();`.
+file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/*/*.h)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${headers})
 set(names "")
-foreach(source ${sources})
-  cmake_path(GET source PARENT_PATH folder)
-  cmake_path(GET folder FILENAME name)
-  list(APPEND names ${name})
+foreach(header ${headers})
+  file(STRINGS ${header} declarations REGEX "^const Operator& [a-z0-9_]+_operator\\(\\);$")
+  foreach(declaration ${declarations})
+    string(REGEX REPLACE "^const Operator& ([a-z0-9_]+)_operator.*" "\\1" name ${declaration})
+    list(APPEND names ${name})
+  endforeach()
 endforeach()
-list(REMOVE_DUPLICATES names)
 list(SORT names)
 set(REGISTRY_DECLARATIONS "")
 set(REGISTRY_ENTRIES "")

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host side of rms_norm: checks, folding, configuration, grid.
 #include "kernels/rms_norm/rms_norm.h"
-#include "tilewright/cache.h"
-#include "tilewright/compile.h"
+#include "kernels/rows/rows.h"
 
 #include <algorithm>
 #include <cmath>
@@ -18,54 +17,11 @@ constexpr std::int64_t kMaxRow = std::int64_t{1} << 20;
   throw Error(ErrorKind::user, "rms_norm: " + what, at);
 }
 
-bool is_real_type(Type type) { return type == bf16 || type == f16 || type == f32; }
-
-/// [..., H] as [T, H]. Throws unless the outer modes are one stride apart.
-View folded(const View& view, const char* which, SourceLoc at) {
-  if (view.rank < 1)
-    refuse(std::string(which) + " has rank 0; it must have the modes [..., H]", at);
-  auto last = static_cast<std::size_t>(view.rank - 1);
-  if (view.shape[last] > 1 && view.stride[last] != 1) {
-    refuse(std::string(which) + " " + to_string(view) + " has " +
-               std::to_string(view.stride[last]) + " as its last stride; it must be 1",
-           at);
-  }
-  View rows = view;
-  rows.rank = 2;
-  rows.shape = {1, view.shape[last]};
-  rows.stride = {view.shape[last], 1};
-  bool first = true;
-  for (std::size_t i = last; i-- > 0;) {
-    if (view.shape[i] != 1) {
-      bool nests = first || view.stride[i] == rows.stride[0] * rows.shape[0];
-      if (!nests && view.shape[i] != 0) {
-        refuse(
-            std::string(which) + " " + to_string(view) +
-                " has outer modes that do not fold into rows one stride apart; pass a rank-2 view",
-            at);
-      }
-      if (first) rows.stride[0] = view.stride[i];
-      first = false;
-    }
-    rows.shape[0] *= view.shape[i];
-  }
-  return rows;
-}
-
 void check_types(const RmsNormTensors& t, SourceLoc at) {
-  if (!is_real_type(t.x.type)) {
-    refuse("x has type " + std::string(name(t.x.type)) + "; it must be bf16, f16 or f32", at);
-  }
-  if (t.y.type != t.x.type && t.y.type != f32) {
-    refuse("y has type " + std::string(name(t.y.type)) + "; it must be x's type " +
-               std::string(name(t.x.type)) + " or f32",
-           at);
-  }
-  if (t.w && t.w->type != t.x.type && t.w->type != f32) {
-    refuse("w has type " + std::string(name(t.w->type)) + "; it must be x's type " +
-               std::string(name(t.x.type)) + " or f32",
-           at);
-  }
+  rows::Caller caller{"rms_norm", at};
+  rows::check_real(t.x, "x", caller);
+  rows::check_like_or_f32(t.y, "y", t.x.type, "x", caller);
+  if (t.w) rows::check_like_or_f32(*t.w, "w", t.x.type, "x", caller);
   if (t.rstd && t.rstd->type != f32) {
     refuse("rstd has type " + std::string(name(t.rstd->type)) + "; it must be f32", at);
   }
@@ -82,11 +38,7 @@ void check_shapes(const RmsNormTensors& t, SourceLoc at) {
     refuse("x is " + to_string(t.x) + " and y " + to_string(t.y) + "; the shapes must be equal",
            at);
   }
-  if (t.w && (t.w->rank != 1 || t.w->shape[0] != h || (h > 1 && t.w->stride[0] != 1))) {
-    refuse(
-        "w is " + to_string(*t.w) + "; it must have " + std::to_string(h) + " contiguous elements",
-        at);
-  }
+  if (t.w) rows::check_vector(*t.w, "w", h, {"rms_norm", at});
   if (t.rstd && (t.rstd->rank != 1 || t.rstd->shape[0] != t.x.shape[0])) {
     refuse("rstd is " + to_string(*t.rstd) + "; it must have one element for each of the " +
                std::to_string(t.x.shape[0]) + " rows",
@@ -99,7 +51,7 @@ void check_memory(const RmsNormTensors& t, SourceLoc at) {
   if (!in_place && overlap(t.x, t.y)) {
     refuse("x and y overlap without being the same; give y memory of its own, or x itself", at);
   }
-  if (t.w && overlap(*t.w, t.y)) refuse("w and y overlap; they must be apart", at);
+  if (t.w) rows::check_apart(*t.w, "w", t.y, "y", {"rms_norm", at});
   if (t.rstd && (overlap(*t.rstd, t.y) || overlap(*t.rstd, t.x))) {
     refuse("rstd overlaps x or y; it must be apart", at);
   }
@@ -137,14 +89,12 @@ int vector_elems(const RmsNormTensors& t) {
   return static_cast<int>(std::gcd(elems, t.x.shape[1]));
 }
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 /// Threads and accesses for a row: by H and the access width alone. Measured on an H200 over
 /// H = 2048, 4096, 7168, 8192 with 1, 64 and 32768 rows: two accesses a thread are best where they
 /// come out even, else four.
 void choose_row_shape(RmsNormConfig& config) {
   constexpr int kMaxVectors = 8;
-  std::int64_t vectors = ceil_div(config.h, config.vector_elems);
+  std::int64_t vectors = rows::ceil_div(config.h, config.vector_elems);
   std::int64_t power = 1;
   while (power < vectors)
     power *= 2;
@@ -152,7 +102,7 @@ void choose_row_shape(RmsNormConfig& config) {
   if (vectors <= 32) threads = power;
   config.threads_per_row =
       static_cast<int>(std::clamp<std::int64_t>(threads, vectors <= 32 ? 1 : 32, 1024));
-  std::int64_t each = ceil_div(vectors, config.threads_per_row);
+  std::int64_t each = rows::ceil_div(vectors, config.threads_per_row);
   config.looped = each > kMaxVectors;
   config.vectors = config.looped ? 1 : static_cast<int>(each);
 }
@@ -184,8 +134,8 @@ RmsNormPlan plan_rms_norm(const RmsNormTensors& tensors, const RmsNormOptions& o
   plan.config = config;
   plan.options = options;
   plan.tensors = tensors;
-  plan.tensors.x = folded(tensors.x, "x", at);
-  plan.tensors.y = folded(tensors.y, "y", at);
+  plan.tensors.x = rows::folded(tensors.x, "x", {"rms_norm", at});
+  plan.tensors.y = rows::folded(tensors.y, "y", {"rms_norm", at});
   check_types(plan.tensors, at);
   check_shapes(plan.tensors, at);
   check_memory(plan.tensors, at);
@@ -197,10 +147,10 @@ RmsNormPlan plan_rms_norm(const RmsNormTensors& tensors, const RmsNormOptions& o
   plan.w_arg = plan.tensors.w ? tensor_arg(*plan.tensors.w) : plan.x_arg;
   plan.rstd_arg =
       plan.tensors.rstd ? tensor_arg(*plan.tensors.rstd, {.extents = 1, .strides = 1}) : plan.y_arg;
-  std::int64_t rows = plan.tensors.x.shape[0];
-  std::int64_t blocks = ceil_div(rows, config.rows_per_block);
+  std::int64_t row_count = plan.tensors.x.shape[0];
+  std::int64_t blocks = rows::ceil_div(row_count, config.rows_per_block);
   if (blocks > 2'147'483'647)
-    refuse("x has " + std::to_string(rows) + " rows; at most 2147483647", at);
+    refuse("x has " + std::to_string(row_count) + " rows; at most 2147483647", at);
   plan.launch.grid.x = static_cast<int>(blocks);
   plan.launch.block.x = config.threads();
   return plan;
@@ -208,19 +158,19 @@ RmsNormPlan plan_rms_norm(const RmsNormTensors& tensors, const RmsNormOptions& o
 
 RmsNormPlan plan_rms_norm(const DeviceProperties& device, const RmsNormTensors& tensors,
                           const RmsNormOptions& options, SourceLoc at) {
-  RmsNormTensors rows = tensors;
-  rows.x = folded(tensors.x, "x", at);
-  rows.y = folded(tensors.y, "y", at);
-  check_types(rows, at);
-  check_shapes(rows, at);
+  RmsNormTensors folded = tensors;
+  folded.x = rows::folded(tensors.x, "x", {"rms_norm", at});
+  folded.y = rows::folded(tensors.y, "y", {"rms_norm", at});
+  check_types(folded, at);
+  check_shapes(folded, at);
   RmsNormConfig config;
-  config.h = rows.x.shape[1];
+  config.h = folded.x.shape[1];
   config.partial = options.partial > 0 ? options.partial : config.h;
   config.has_bias = options.weight_bias != 0;
   config.order = options.order;
-  config.vector_elems = vector_elems(rows);
+  config.vector_elems = vector_elems(folded);
   choose_row_shape(config);
-  choose_grid_shape(config, device, rows.x.shape[0]);
+  choose_grid_shape(config, device, folded.x.shape[0]);
   return plan_rms_norm(tensors, options, config, at);
 }
 
@@ -242,10 +192,7 @@ Parameters RmsNormPlan::parameters() const {
 }
 
 PreparedLaunch prepare_rms_norm(const Device& device, const RmsNormPlan& plan, SourceLoc at) {
-  Kernel kernel = KernelCache::global().get(
-      device, plan.key(),
-      [&](ptx::LineInfo info) { return source_of(plan.trace(device.target()), info); }, {}, at);
-  return kernel.prepare(plan.launch, plan.parameters(), at);
+  return rows::prepare(device, plan, at);
 }
 
 void rms_norm(const Stream& stream, const RmsNormTensors& tensors, const RmsNormOptions& options,

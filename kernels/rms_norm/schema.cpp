@@ -2,6 +2,7 @@
 // The operator rms_norm as the command line and bindings see it.
 #include "kernels/rms_norm/reference.h"
 #include "kernels/rms_norm/rms_norm.h"
+#include "kernels/rows/rows.h"
 
 #include <array>
 #include <cmath>
@@ -111,15 +112,12 @@ Tolerance tolerance(const Arguments& arguments, std::string_view output) {
   const View& x = arguments.tensor("x");
   auto h = static_cast<double>(x.shape[static_cast<std::size_t>(x.rank - 1)]);
   double computed = (std::log2(h) + 8) * std::ldexp(1.0, -24);
-  auto half_ulp = [](Type type) { return type == bf16 ? 0x1p-8 : type == f16 ? 0x1p-11 : 0x1p-24; };
-  auto tiniest = [](Type type) {
-    return type == bf16 ? 0x1p-134 : type == f16 ? 0x1p-25 : 0x1p-150;
-  };
-  if (output == "rstd") return {.relative = computed + half_ulp(f32), .absolute = tiniest(f32)};
+  if (output == "rstd")
+    return {.relative = computed + rows::half_ulp(f32), .absolute = rows::half_tiniest(f32)};
   Type type = arguments.text("out_type") == "f32" ? f32 : x.type;
-  double rounding = half_ulp(type);
-  if (arguments.boolean("cast_before_weight")) rounding += 2 * half_ulp(x.type);
-  return {.relative = computed + rounding, .absolute = tiniest(type)};
+  double rounding = rows::half_ulp(type);
+  if (arguments.boolean("cast_before_weight")) rounding += 2 * rows::half_ulp(x.type);
+  return {.relative = computed + rounding, .absolute = rows::half_tiniest(type)};
 }
 
 std::int64_t bytes(const Arguments& arguments) {

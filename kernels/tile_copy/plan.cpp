@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host side of tile_copy: checks, access width, tile, grid.
+#include "kernels/rows/rows.h"
 #include "kernels/tile_copy/tile_copy.h"
-#include "tilewright/cache.h"
-#include "tilewright/compile.h"
 
 #include <algorithm>
 #include <numeric>
@@ -106,8 +105,6 @@ void choose_rows(TileCopyConfig& config, const TileCopyOptions& options, SourceL
   config.vectors = options.tile_m / rows_at_once;
 }
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 }  // namespace
 
 std::string to_string(const TileCopyConfig& config) {
@@ -129,9 +126,9 @@ TileCopyPlan plan_tile_copy(const DeviceProperties& device, const View& src, con
   // Everything but type and alignment stays a parameter: one specialisation serves all shapes.
   plan.src_arg = tensor_arg(plan.src, {.extents = 3, .strides = 1});
   plan.dst_arg = tensor_arg(plan.dst, {.extents = 3, .strides = 1});
-  std::int64_t vectors = ceil_div(plan.src.shape[1] * unit_bytes, config.vector_bytes);
-  plan.tiles_n = ceil_div(vectors, config.tile_n());
-  plan.tiles_m = ceil_div(plan.src.shape[0], config.tile_m());
+  std::int64_t vectors = rows::ceil_div(plan.src.shape[1] * unit_bytes, config.vector_bytes);
+  plan.tiles_n = rows::ceil_div(vectors, config.tile_n());
+  plan.tiles_m = rows::ceil_div(plan.src.shape[0], config.tile_m());
   std::int64_t tiles = plan.tiles_m * plan.tiles_n;
   if (tiles > 2'147'483'647) {
     refuse(to_string(src) + " has " + std::to_string(tiles) +
@@ -181,10 +178,7 @@ Parameters TileCopyPlan::parameters() const {
 }
 
 PreparedLaunch prepare_tile_copy(const Device& device, const TileCopyPlan& plan, SourceLoc at) {
-  Kernel kernel = KernelCache::global().get(
-      device, plan.key(),
-      [&](ptx::LineInfo info) { return source_of(plan.trace(device.target()), info); }, {}, at);
-  return kernel.prepare(plan.launch, plan.parameters(), at);
+  return rows::prepare(device, plan, at);
 }
 
 void tile_copy(const Stream& stream, const View& src, const View& dst,

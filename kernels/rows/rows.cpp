@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks and access widths of operators on rows.
+#include "kernels/rows/rows.h"
+
+#include <algorithm>
+
+namespace tilewright::rows {
+
+void Caller::refuse(const std::string& what) const {
+  throw Error(ErrorKind::user, std::string(op) + ": " + what, at);
+}
+
+bool is_real_type(Type type) { return type == bf16 || type == f16 || type == f32; }
+bool is_index_type(Type type) { return type == s32 || type == s64; }
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+View folded(const View& view, std::string_view which, const Caller& caller) {
+  std::string what(which);
+  if (view.rank < 1) caller.refuse(what + " has rank 0; it must have the modes [..., H]");
+  auto last = static_cast<std::size_t>(view.rank - 1);
+  if (view.shape[last] > 1 && view.stride[last] != 1) {
+    caller.refuse(what + " " + to_string(view) + " has " + std::to_string(view.stride[last]) +
+                  " as its last stride; it must be 1");
+  }
+  View rows = view;
+  rows.rank = 2;
+  rows.shape = {1, view.shape[last]};
+  rows.stride = {view.shape[last], 1};
+  bool first = true;
+  for (std::size_t i = last; i-- > 0;) {
+    if (view.shape[i] != 1) {
+      bool nests = first || view.stride[i] == rows.stride[0] * rows.shape[0];
+      if (!nests && view.shape[i] != 0) {
+        caller.refuse(
+            what + " " + to_string(view) +
+            " has outer modes that do not fold into rows one stride apart; pass a rank-2 view");
+      }
+      if (first) rows.stride[0] = view.stride[i];
+      first = false;
+    }
+    rows.shape[0] *= view.shape[i];
+  }
+  return rows;
+}
+
+void check_vector(const View& view, std::string_view which, std::int64_t elems,
+                  const Caller& caller) {
+  bool contiguous = view.rank == 1 && view.shape[0] == elems && (elems <= 1 || view.stride[0] == 1);
+  if (contiguous) return;
+  caller.refuse(std::string(which) + " is " + to_string(view) + "; it must have " +
+                std::to_string(elems) + " contiguous elements");
+}
+
+void check_real(const View& view, std::string_view which, const Caller& caller) {
+  if (is_real_type(view.type)) return;
+  caller.refuse(std::string(which) + " has type " + std::string(name(view.type)) +
+                "; it must be bf16, f16 or f32");
+}
+
+void check_like_or_f32(const View& view, std::string_view which, Type like, std::string_view owner,
+                       const Caller& caller) {
+  if (view.type == like || view.type == f32) return;
+  caller.refuse(std::string(which) + " has type " + std::string(name(view.type)) + "; it must be " +
+                std::string(owner) + "'s type " + std::string(name(like)) + " or f32");
+}
+
+void check_apart(const View& a, std::string_view a_name, const View& b, std::string_view b_name,
+                 const Caller& caller) {
+  if (!overlap(a, b)) return;
+  caller.refuse(std::string(a_name) + " and " + std::string(b_name) +
+                " overlap; they must be apart");
+}
+
+namespace {
+
+bool divides_offsets(std::int64_t elems, const View& view) {
+  std::int64_t access_bytes = std::min<std::int64_t>(16, elems * bytes(view.type));
+  if (view.address % static_cast<std::uint64_t>(access_bytes) != 0) return false;
+  if (view.rank == 0) return true;
+  for (int i = 0; i + 1 < view.rank; ++i) {
+    auto mode = static_cast<std::size_t>(i);
+    if (view.shape[mode] > 1 && view.stride[mode] % elems != 0) return false;
+  }
+  return view.shape[static_cast<std::size_t>(view.rank - 1)] % elems == 0;
+}
+
+}  // namespace
+
+int common_vector(Type lead, std::span<const View> views) {
+  int elems = 16 * 8 / bits(lead);
+  auto fits = [&](const View& view) { return divides_offsets(elems, view); };
+  while (elems > 1 && !std::all_of(views.begin(), views.end(), fits))
+    elems /= 2;
+  return elems;
+}
+
+double half_ulp(Type type) {
+  return type == bf16 ? 0x1p-8 : type == f16 ? 0x1p-11 : type == e4m3 ? 0x1p-4 : 0x1p-24;
+}
+
+double half_tiniest(Type type) {
+  return type == bf16 ? 0x1p-134 : type == f16 ? 0x1p-25 : type == e4m3 ? 0x1p-10 : 0x1p-150;
+}
+
+}  // namespace tilewright::rows

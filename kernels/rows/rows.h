@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What operators on rows share: checks of their arguments, access widths, error bounds, launching.
+#pragma once
+
+#include "tilewright/cache.h"
+#include "tilewright/compile.h"
+#include "tilewright/device.h"
+#include "tilewright/error.h"
+#include "tilewright/kernel.h"
+#include "tilewright/view.h"
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tilewright::rows {
+
+/// The operator that checks, and the line of its caller.
+struct Caller {
+  std::string_view op;
+  SourceLoc at;
+  /// Throws Error(user) "OP: what".
+  [[noreturn]] void refuse(const std::string& what) const;
+};
+
+bool is_real_type(Type type);   ///< bf16, f16, f32
+bool is_index_type(Type type);  ///< s32, s64
+std::int64_t ceil_div(std::int64_t a, std::int64_t b);
+
+/// [..., H] as [T, H]. Refuses a last stride other than 1, and outer modes that are not one stride
+/// apart.
+View folded(const View& view, std::string_view which, const Caller& caller);
+/// Refuses a view whose elements are not one after another: "w is ...; it must be NAME".
+void check_vector(const View& view, std::string_view which, std::int64_t elems,
+                  const Caller& caller);
+void check_real(const View& view, std::string_view which, const Caller& caller);
+/// Refuses a type other than `like`'s and f32. `owner` is like's tensor.
+void check_like_or_f32(const View& view, std::string_view which, Type like, std::string_view owner,
+                       const Caller& caller);
+void check_apart(const View& a, std::string_view a_name, const View& b, std::string_view b_name,
+                 const Caller& caller);
+
+/// The most elements, a power of two, whose 16-byte accesses of `lead` divide every offset of the
+/// views: addresses, strides of outer modes, extents of the last mode. A wider type splits its
+/// accesses.
+int common_vector(Type lead, std::span<const View> views);
+
+/// Half a unit in the last place relative to the value, and half the smallest subnormal number.
+double half_ulp(Type type);
+double half_tiniest(Type type);
+
+/// The plan's kernel from the cache, checked once for many launches.
+template <class Plan>
+PreparedLaunch prepare(const Device& device, const Plan& plan, SourceLoc at) {
+  Kernel kernel = KernelCache::global().get(
+      device, plan.key(),
+      [&](ptx::LineInfo info) { return source_of(plan.trace(device.target()), info); }, {}, at);
+  return kernel.prepare(plan.launch, plan.parameters(), at);
+}
+
+}  // namespace tilewright::rows
