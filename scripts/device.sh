@@ -76,7 +76,7 @@ sanitize() {
         continue
       fi
       rc=0
-      TILEWRIGHT_TEST_DEVICE=$DEVICE timeout "$(left)" compute-sanitizer --tool "$tool" --error-exitcode 99 \
+      TILEWRIGHT_TEST_DEVICE=$DEVICE timeout "$(left)" compute-sanitizer --tool "$tool" --report-api-errors no --error-exitcode 99 \
         "$BUILD/$program" --gtest_brief=1 \
         "--gtest_filter=${SANITIZE_FILTER:-*}" >"$OUT/$tool.$program.log" 2>&1 || rc=$?
       if grep -q -i 'device not supported\|failed to initialize\|unable to' "$OUT/$tool.$program.log"; then

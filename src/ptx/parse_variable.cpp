@@ -122,8 +122,13 @@ Variable Parser::parameter() {
   if (out.space != Space::param && out.space != Space::reg)
     lexer_.fail("a parameter is .param or .reg");
   while (lexer_.peek().kind == Token::Kind::directive) {
-    if (!out.attributes.empty()) out.attributes += ' ';
     const Token word = lexer_.next();
+    const bool first = out.attributes.empty();
+    const bool known = first ? word.is(".ptr")
+                             : out.attributes.starts_with(".ptr") &&
+                                   (word.is(".align") || space_of(word.text).has_value());
+    if (!known) lexer_.fail("a parameter's type is followed by its name or .ptr [space] [.align N]");
+    if (!first) out.attributes += ' ';
     out.attributes += word.text;
     if (word.is(".align"))
       out.attributes += " " + std::to_string(integer("an alignment", 1, 1 << 16));
