@@ -177,7 +177,7 @@ Fragment Fragment::part(int begin, int count, SourceLoc at) const {
     throw Error(ErrorKind::user,
                 "part: elements " + std::to_string(begin) + " to " +
                     std::to_string(begin + count - 1) + " of " + std::to_string(size_) +
-                    "; take whole words of " + std::to_string(per_word_) + " elements",
+                    "; take elements inside, in words of " + std::to_string(per_word_),
                 at);
   }
   auto first = words_.begin() + begin / per_word_;

@@ -34,8 +34,8 @@ std::string with_registers(std::string_view text, std::size_t operands, SourceLo
     }
     if (number >= operands) {
       throw Error(ErrorKind::user,
-                  "inline_ptx: $" + std::to_string(number) + " but there are " +
-                      std::to_string(operands) + " results and arguments; they count from $0",
+                  "$" + std::to_string(number) + " but there are " + std::to_string(operands) +
+                      " results and arguments; they count from $0",
                   at);
     }
     out += kPlaceholder + std::to_string(number);
@@ -69,7 +69,7 @@ void take_over(const ptx::Module& parsed, Tracer& tracer, std::vector<ptx::RegId
   const ptx::Function& function = parsed.functions.front();
   if (!function.variables.empty()) {
     throw Error(ErrorKind::user,
-                "inline_ptx: the text declares the variable " + function.variables.front().name +
+                "the text declares the variable " + function.variables.front().name +
                     "; only registers may be declared, use shared() for memory",
                 at);
   }
@@ -114,6 +114,11 @@ std::vector<Value> inline_ptx(std::string_view text, std::initializer_list<Type>
   try {
     ptx::Module parsed = ptx::parse(function_text(text, types, tracer.target(), at), "inline_ptx");
     ptx::check_capabilities(parsed);
+    for (const ptx::Stmt& stmt : parsed.functions.front().body) {
+      if (const auto* instr = std::get_if<ptx::Instr>(&stmt)) {
+        ptx::check_instruction(parsed, parsed.functions.front(), *instr);
+      }
+    }
     take_over(parsed, tracer, registers, at);
   } catch (const Error& error) {
     throw Error(error.kind(), "inline_ptx: " + error.message(), at);

@@ -37,11 +37,11 @@ void require_bytes(Type type, const char* what, SourceLoc at) {
 
 /// What the layout algebra refuses, told at the user's line.
 template <class F>
-auto located(const char* what, SourceLoc at, F&& compute) {
+auto located(SourceLoc at, F&& compute) {
   try {
     return compute();
   } catch (const Error& error) {
-    throw Error(error.kind(), std::string(what) + ": " + error.message(), at);
+    throw Error(error.kind(), error.message(), at);
   }
 }
 
@@ -96,14 +96,14 @@ Tensor Tensor::at_offset(const Int& elements, Layout layout, SourceLoc at) const
 
 Tensor Tensor::slice(const Coord& coord, SourceLoc at) const {
   require_inside(coord, layout_.shape(), coord, *this, at);
-  OffsetLayout kept = located("tensor", at, [&] { return slice_and_offset(coord, layout_); });
+  OffsetLayout kept = located(at, [&] { return slice_and_offset(coord, layout_); });
   return at_offset(kept.offset, std::move(kept.layout), at);
 }
 
 Element Tensor::element(const Coord& coord, SourceLoc at) const {
   const Coord& whole = unwrapped(coord, *this);
   require_inside(whole, layout_.shape(), whole, *this, at);
-  return located("tensor", at, [&] { return Element(*this, layout_(whole), at); });
+  return located(at, [&] { return Element(*this, layout_(whole), at); });
 }
 
 Element::Element(const Tensor& tensor, Int offset, SourceLoc at)
@@ -113,7 +113,7 @@ Value Element::address() const { return lang::address_of(tensor_, offset_, at_);
 
 Tensor local_tile(const Tensor& tensor, const Shape& tile, const Coord& at_block, SourceLoc at) {
   OffsetLayout cut =
-      located("local_tile", at, [&] { return local_tile(tensor.layout(), Tiler(tile), at_block); });
+      located(at, [&] { return local_tile(tensor.layout(), Tiler(tile), at_block); });
   return tensor.at_offset(cut.offset, std::move(cut.layout), at);
 }
 
@@ -149,7 +149,7 @@ void require_dynamic_room(Type type, const Layout& layout, std::int64_t offset_b
   if (!layout.is_static()) {
     throw Error(ErrorKind::user,
                 "dynamic_shared: the layout " + to_string(layout) +
-                    " has dynamic parts; shared memory needs a static layout",
+                    " has dynamic parts; shared memory needs a static layout, of host numbers",
                 at);
   }
   if (offset_bytes < 0 || offset_bytes % bytes(type) != 0) {
@@ -177,7 +177,7 @@ Tensor shared(Type type, const Layout& layout, int alignment_bytes, SourceLoc at
   if (!layout.is_static()) {
     throw Error(ErrorKind::user,
                 "shared: the layout " + to_string(layout) +
-                    " has dynamic parts; shared memory needs a static layout, or dynamic_shared()",
+                    " has dynamic parts; shared memory needs a static layout, of host numbers",
                 at);
   }
   std::int64_t size = cosize(layout).value() * bytes(type);

@@ -131,10 +131,12 @@ Traced::~Traced() { delete module_; }
 namespace detail {
 
 struct Recorder::State {
-  explicit State(const TraceOptions& options) : tracer(options.target, options.name) {}
+  State(const TraceOptions& options, SourceLoc where)
+      : tracer(options.target, options.name), at(where) {}
   Tracer tracer;
   Traced traced;
   int arguments = 0;
+  SourceLoc at;
 };
 
 namespace {
@@ -154,6 +156,20 @@ void require_entry_name(const std::string& entry, SourceLoc at) {
 
 void refuse(const std::string& message, SourceLoc at) {
   throw Error(ErrorKind::user, "trace: " + message, at);
+}
+
+// PTX ISA, kernel function parameters: 4,352 bytes minus what the driver keeps, and 32,764 bytes
+// since PTX 8.1 on sm_70 and newer.
+constexpr std::int64_t kParameterBytes = 4096;
+constexpr std::int64_t kManyParameterBytes = 32'764;
+constexpr ptx::Version kManyParameters{8, 1};
+
+void require_parameter_room(std::int64_t size_bytes, ptx::Target target, SourceLoc at) {
+  std::int64_t most = target.sm >= 70 ? kManyParameterBytes : kParameterBytes;
+  if (size_bytes <= most) return;
+  refuse("the arguments need " + std::to_string(size_bytes) + " bytes of parameters; " +
+             to_string(target) + " has " + std::to_string(most) + ", pass a table in memory",
+         at);
 }
 
 /// Limits of a block (CUDA Programming Guide, technical specifications).
@@ -191,7 +207,7 @@ void require_launchable(const TraceOptions& options, SourceLoc at) {
 Recorder::Recorder(const TraceOptions& options, SourceLoc at) {
   require_entry_name(options.name, at);
   require_launchable(options, at);
-  state_ = new State(options);
+  state_ = new State(options, at);
   Tracer& tracer = state_->tracer;
   ptx::Tuning& tuning = tracer.function().tuning;
   if (options.block[0] > 0) {
@@ -260,7 +276,17 @@ Value Recorder::parameter(const ScalarArg& arg) {
 }
 
 Traced Recorder::finish() {
+  std::int64_t end = 0;
+  for (const ptx::Variable& param : state_->tracer.function().params) {
+    std::int64_t size = ptx::size_bytes(param);
+    end = (end + size - 1) / size * size + size;
+  }
+  require_parameter_room(end, state_->tracer.target(), state_->at);
   state_->traced.module() = state_->tracer.finish();
+  ptx::Module& module = state_->traced.module();
+  if (end > kParameterBytes) {
+    module.version = std::max(ptx::required_version(module), kManyParameters);
+  }
   ptx::check_capabilities(state_->traced.module());
   return std::move(state_->traced);
 }

@@ -134,6 +134,7 @@ ptx::Module Tracer::finish() {
     ptx::Instr read;
     read.op = ptx::opcode(special.wide ? "mov.u64" : "mov.u32");
     read.operands = {ptx::reg(special.reg), ptx::special(special.name)};
+    read.site = special.site;
     prologue.emplace_back(std::move(read));
   }
   function_.body.insert(function_.body.begin(), std::make_move_iterator(prologue.begin()),
@@ -202,7 +203,7 @@ ptx::Operand Tracer::operand(const Value& value, SourceLoc at, bool immediate) {
 ptx::RegId Tracer::reg_of(const Value& value, SourceLoc at) {
   check_usable(value, at);
   if (ValueAccess::has_reg(value) && ValueAccess::bits(value) == 0) {
-    if (ValueAccess::region(value) == regions_.front().id) use_special(ValueAccess::reg(value));
+    if (ValueAccess::region(value) == regions_.front().id) use_special(ValueAccess::reg(value), at);
     return ValueAccess::reg(value);
   }
   if (ValueAccess::has_reg(value)) {  // register plus constant
@@ -236,13 +237,15 @@ Value Tracer::special(const char* register_name, Type type, Uniformity uniformit
     }
   }
   ptx::RegId reg = new_reg(type);
-  specials_.push_back({register_name, reg, bits(type) == 64, false});
+  specials_.push_back({register_name, reg, bits(type) == 64, false, 0});
   return ValueAccess::of_reg(type, reg, uniformity, regions_.front().id, facts);
 }
 
-void Tracer::use_special(ptx::RegId reg) {
+void Tracer::use_special(ptx::RegId reg, SourceLoc at) {
   for (Special& special : specials_) {
-    if (special.reg == reg) special.used = true;
+    if (special.reg != reg || special.used) continue;
+    special.used = true;
+    special.site = site(at);
   }
 }
 

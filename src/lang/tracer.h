@@ -164,9 +164,10 @@ class Tracer {
     ptx::RegId reg;
     bool wide;
     bool used;
+    ptx::SiteId site;  ///< of the first use
   };
   std::vector<Special> specials_;
-  void use_special(ptx::RegId reg);
+  void use_special(ptx::RegId reg, SourceLoc at);
   SourceLoc attributed_{};
   SourceLoc latest_{};
   std::array<int, 4> reg_counts_{};  // pred, 16, 32, 64

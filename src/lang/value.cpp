@@ -88,18 +88,18 @@ std::string quoted(double real) {
 Value Arg::as(Type type, const char* what) const {
   auto refuse = [&](const std::string& literal) -> Error {
     return {ErrorKind::user,
-            std::string(what) + ": the literal " + literal +
-                " does not fit the other operand's type " + std::string(name(type)) +
-                "; convert the value with .to() or write another literal",
+            std::string(what) + ": the literal " + literal + " does not fit type " +
+                std::string(name(type)) +
+                "; write another literal, or convert the value beside it with .to()",
             at_};
   };
   switch (kind_) {
     case Literal::none:
       if (value_.type() != type) {
         throw Error(ErrorKind::user,
-                    std::string(what) + ": operands have types " + std::string(name(type)) +
-                        " and " + std::string(name(value_.type())) +
-                        "; convert one of them with .to()",
+                    std::string(what) + ": needs " + std::string(name(type)) + " and got " +
+                        std::string(name(value_.type())) +
+                        (type == pred ? "; compare with 0" : "; convert with .to()"),
                     at_);
       }
       return value_;
