@@ -16,6 +16,14 @@ Json json_of(const CacheEntry& entry) {
           {"problem", entry.problem}};
 }
 
+/// Where the entries are, in words too if there is no such place.
+std::string directory_of(const KernelCache& cache) {
+  const CacheOptions& options = cache.options();
+  const std::string directory =
+      options.directory.empty() ? default_cache_directory() : options.directory;
+  return !options.disk || directory.empty() ? "no cache on disk" : directory;
+}
+
 std::string text_of(const std::string& directory, const std::vector<CacheEntry>& entries) {
   Columns columns;
   std::int64_t total = 0;
@@ -32,7 +40,7 @@ std::string text_of(const std::string& directory, const std::vector<CacheEntry>&
 }
 
 void show(Program& program, const std::vector<CacheEntry>& entries, Format format) {
-  const std::string directory = KernelCache::global().options().directory;
+  const std::string directory = directory_of(KernelCache::global());
   for (const CacheEntry& entry : entries) {
     if (!entry.problem.empty()) program.exit = Exit::findings;
   }
@@ -50,9 +58,9 @@ void clear(Format format) {
   KernelCache& cache = KernelCache::global();
   const std::int64_t removed = cache.clear();
   if (format == Format::json) {
-    print_json({{"directory", cache.options().directory}, {"removed", removed}});
+    print_json({{"directory", directory_of(cache)}, {"removed", removed}});
   } else {
-    print(cache.options().directory + ": removed " + plural(removed, "entry") + "\n");
+    print(directory_of(cache) + ": removed " + plural(removed, "entry") + "\n");
   }
 }
 

@@ -25,10 +25,12 @@ struct Request {
   Format format = Format::text;
 };
 
+using Source = std::pair<std::string, std::uint32_t>;  ///< file, line
+
 /// An instruction and where it comes from: the line, then the lines it was inlined at.
 struct Line {
   std::uint32_t ptx_line = 0;
-  std::vector<std::string> sources;
+  std::vector<Source> sources;
 };
 
 std::vector<Line> source_lines(const ptx::Module& module) {
@@ -40,7 +42,7 @@ std::vector<Line> source_lines(const ptx::Module& module) {
       Line line{instr->line, {}};
       for (ptx::SiteId id = instr->site; id != 0; id = module.sites[id].parent) {
         const ptx::Site& site = module.sites[id];
-        line.sources.push_back(module.files[site.file] + ":" + std::to_string(site.line));
+        line.sources.emplace_back(module.files[site.file], site.line);
       }
       lines.push_back(std::move(line));
     }
@@ -48,15 +50,16 @@ std::vector<Line> source_lines(const ptx::Module& module) {
   return lines;
 }
 
-std::string first_source(const Line& line) {
-  return line.sources.empty() ? "(unknown)" : line.sources.front();
+std::string text_of(const Source& source) {
+  return source.first.empty() ? "(unknown)" : source.first + ":" + std::to_string(source.second);
 }
 
 /// One row a source line: how many instructions it became, and which PTX lines.
 std::string source_map_text(const std::vector<Line>& lines) {
-  std::map<std::string, std::vector<std::uint32_t>> by_source;
-  for (const Line& line : lines)
-    by_source[first_source(line)].push_back(line.ptx_line);
+  std::map<Source, std::vector<std::uint32_t>> by_source;
+  for (const Line& line : lines) {
+    by_source[line.sources.empty() ? Source{} : line.sources.front()].push_back(line.ptx_line);
+  }
   Columns columns;
   columns.add({"source", "instructions", "PTX lines"});
   for (const auto& [source, ptx_lines] : by_source) {
@@ -69,7 +72,7 @@ std::string source_map_text(const std::vector<Line>& lines) {
       if (end > i + 1) ranges += "-" + std::to_string(ptx_lines[end - 1]);
       i = end;
     }
-    columns.add({source, std::to_string(ptx_lines.size()), ranges});
+    columns.add({text_of(source), std::to_string(ptx_lines.size()), ranges});
   }
   return columns.text("  ");
 }
@@ -77,7 +80,10 @@ std::string source_map_text(const std::vector<Line>& lines) {
 Json source_map_json(const std::vector<Line>& lines) {
   Json json = Json::array();
   for (const Line& line : lines) {
-    json.push_back({{"ptx_line", line.ptx_line}, {"sources", line.sources}});
+    Json sources = Json::array();
+    for (const Source& source : line.sources)
+      sources.push_back(text_of(source));
+    json.push_back({{"ptx_line", line.ptx_line}, {"sources", std::move(sources)}});
   }
   return json;
 }
