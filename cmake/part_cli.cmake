@@ -24,11 +24,16 @@ target_link_libraries(tilewright PRIVATE tilewright_cli tilewright_kernels tilew
 if(TILEWRIGHT_TESTS)
   file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/cli/*_test.cpp)
   add_executable(cli_test_program ${PROJECT_SOURCE_DIR}/test/cli/program/main.cpp
-    ${PROJECT_SOURCE_DIR}/test/cli/program/scale.cpp)
+    ${PROJECT_SOURCE_DIR}/test/cli/program/negate.cpp ${PROJECT_SOURCE_DIR}/test/cli/program/scale.cpp)
   target_include_directories(cli_test_program PRIVATE ${PROJECT_SOURCE_DIR}/test)
   target_link_libraries(cli_test_program PRIVATE tilewright_cli tilewright_flags)
   tilewright_test(cli_test SOURCES ${tests} PARTS cli)
   target_compile_definitions(cli_test PRIVATE TILEWRIGHT_PROGRAM="$<TARGET_FILE:tilewright>"
     TILEWRIGHT_TEST_PROGRAM="$<TARGET_FILE:cli_test_program>")
   add_dependencies(cli_test tilewright cli_test_program)
+  if(TARGET tilewright_fake_cuda)
+    target_compile_definitions(cli_test PRIVATE
+      TILEWRIGHT_FAKE_CUDA="$<TARGET_FILE:tilewright_fake_cuda>")
+    add_dependencies(cli_test tilewright_fake_cuda)
+  endif()
 endif()

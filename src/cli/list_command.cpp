@@ -61,7 +61,7 @@ std::string signature(const Schema& schema) {
     if (spec.role == Role::inout) list += "*";
     if (spec.presence == Presence::optional) list += "?";
   }
-  return inputs + " -> " + outputs;
+  return outputs.empty() ? inputs : inputs + " -> " + outputs;
 }
 
 std::string details(const Schema& schema) {

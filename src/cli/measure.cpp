@@ -16,7 +16,7 @@ namespace {
 constexpr int kReplays = 15;
 constexpr double kReplayUs = 1000;  // long against the 1 µs that events resolve
 constexpr int kFewestLaunches = 20;
-constexpr int kMostLaunches = 500;
+constexpr int kMostLaunches = 1000;
 
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -111,15 +111,19 @@ void run_rounds(const Device& device, const Stream& stream, int launches,
   }
 }
 
-/// Launches a graph so that a replay is long enough to be timed.
+/// How many launches make a replay long enough to be timed.
 int launches_for(const Session& session, const Device& device, const Stream& stream) {
   const Event start(device);
   const Event end(device);
-  session.launch(stream);  // assembles
+  session.launch(stream);  // assembles, which a capture must not
   stream.synchronize();
+  const Graph graph = Graph::capture(stream, [&] {
+    for (int i = 0; i < kFewestLaunches; ++i)
+      session.launch(stream);
+  });
+  graph.launch(stream);  // warms up
   start.record(stream);
-  for (int i = 0; i < kFewestLaunches; ++i)
-    session.launch(stream);
+  graph.launch(stream);
   end.record(stream);
   const double us = std::max(elapsed_ms(start, end) * 1000 / kFewestLaunches, 0.1);
   return std::clamp(static_cast<int>(kReplayUs / us), kFewestLaunches, kMostLaunches);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tilewright run` in the emulator: results, checks, findings, files.
 #include "cli/process.h"
+#include "tilewright/assembler.h"
 #include "tilewright/case_file.h"
 #include "tilewright/npy.h"
 #include "tilewright/npz.h"
@@ -142,6 +143,71 @@ TEST(Run, UnknownDevicesAreBadInput) {
   EXPECT_EQ(with_scale(folder, "run scale --problem N=8 --device tpu:0").code, 2);
   EXPECT_EQ(with_scale(folder, "run scale --problem N=8 --device emu:sm_1").code, 2);
 }
+
+TEST(Run, ATensorInPlaceIsInputAndOutput) {
+  const Folder folder;
+  write_npy(folder / "x.npy", kX);
+  const Outcome outcome =
+      with_scale(folder, "run negate --in x.npy --check --out y.npy --device emu:sm_90a");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(to_doubles(read_npy(folder / "y.npy")), (std::vector<double>{-1, -2, -3}));
+  EXPECT_NE(outcome.out.find("  inout   x: f32[3]"), std::string::npos) << outcome.out;
+}
+
+#ifdef TILEWRIGHT_FAKE_CUDA
+Outcome on_fake_gpu(const Folder& folder, const std::string& arguments) {
+  return folder.run(TILEWRIGHT_TEST_PROGRAM, arguments,
+                    "TILEWRIGHT_CACHE_DIR=cache TILEWRIGHT_CUDA_DRIVER='" TILEWRIGHT_FAKE_CUDA "'");
+}
+
+// The stand-in for a driver answers 1.5 ms for every span of time and runs no kernel.
+TEST(Bench, ReportsTimeBytesAndCeiling) {
+  if (!have_assembler()) GTEST_SKIP() << why_no_assembler();
+  const Folder folder;
+  const Outcome outcome = on_fake_gpu(folder, "bench negate --shapes N=100000 --json --commit abc");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json["context"]["commit"], "abc");
+  const auto row = json["benchmarks"][0];
+  EXPECT_EQ(row["name"], "negate N=100000");
+  EXPECT_EQ(row["time_unit"], "us");
+  EXPECT_EQ(row["launches"], 20);  // 1 ms worth of launches of 75 us would be 13
+  EXPECT_DOUBLE_EQ(row["real_time"], 75);
+  EXPECT_EQ(row["bytes"], 800000);
+  EXPECT_DOUBLE_EQ(row["bytes_per_second"].get<double>(), 800000 / 75e-6);
+  EXPECT_DOUBLE_EQ(row["of_ceiling"], 1);
+}
+
+TEST(Run, OnAGpuReportsTimeToo) {
+  if (!have_assembler()) GTEST_SKIP() << why_no_assembler();
+  const Folder folder;
+  const Outcome outcome = on_fake_gpu(folder, "run negate --problem N=1000 --check");
+  EXPECT_EQ(outcome.code, 1) << outcome.err;  // nothing ran: x is as it was
+  EXPECT_NE(outcome.out.find("time      75.00 us a launch (median of 15 replays of 20 launches"),
+            std::string::npos)
+      << outcome.out;
+  EXPECT_NE(outcome.out.find("100.0 % of a copy of as many bytes"), std::string::npos);
+}
+
+TEST(Cache, KeepsWhatWasAssembledAndRefusesWhatWasChanged) {
+  if (!have_assembler()) GTEST_SKIP() << why_no_assembler();
+  const Folder folder;
+  ASSERT_EQ(on_fake_gpu(folder, "run negate --problem N=8 --no-time").code, 0);
+  const auto entries =
+      nlohmann::json::parse(with_scale(folder, "cache list --json").out)["entries"];
+  ASSERT_EQ(entries.size(), 1U);
+  EXPECT_EQ(entries[0]["entry"], "negate");
+  EXPECT_EQ(with_scale(folder, "cache verify").code, 0);
+  const std::string file = "cache/" + entries[0]["file"].get<std::string>();
+  std::string bytes = folder.read(file);
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+  folder.write(file, bytes);
+  const Outcome verified = with_scale(folder, "cache verify");
+  EXPECT_EQ(verified.code, 3);
+  EXPECT_NE(verified.out.find("REFUSED: "), std::string::npos) << verified.out;
+  EXPECT_NE(with_scale(folder, "cache clear").out.find("removed 1 entry"), std::string::npos);
+}
+#endif
 
 TEST(Bench, WithoutAGpuSaysWhatIsMissing) {
   const Folder folder;

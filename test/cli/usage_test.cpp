@@ -31,7 +31,8 @@ TEST(Usage, WrongArgumentsAreBadUsage) {
       {"run scale --foo",
        "tilewright: error: The following argument was not expected: --foo; see tilewright run "
        "--help\n"},
-      {"run scal", "tilewright: error: no operator is named 'scal'; this build has scale\n"},
+      {"run scal",
+       "tilewright: error: no operator is named 'scal'; this build has negate, scale\n"},
       {"run scale",
        "tilewright: error: scale: there are no inputs; give --in FILE, --set NAME=@FILE or "
        "--problem N=256\n"},
@@ -82,7 +83,9 @@ TEST(Usage, AFullDiskIsAnError) {
 
 TEST(List, ShowsOperatorsAndTheirArguments) {
   const Folder folder;
-  EXPECT_EQ(with_scale(folder, "list").out, "scale  x -> y, z?  scales, for tests\n");
+  EXPECT_EQ(with_scale(folder, "list").out,
+            "negate  x*          in place\n"
+            "scale   x -> y, z?  scales, for tests\n");
   EXPECT_EQ(with_scale(folder, "list scale").out,
             "scale: scales, for tests\n"
             "  y = factor * x\n"
@@ -106,7 +109,7 @@ TEST(Doctor, SaysWhatThereIsAndWhyTheRestIsNot) {
     EXPECT_NE(outcome.out.find(part), std::string::npos) << outcome.out;
   }
   const auto json = nlohmann::json::parse(with_scale(folder, "doctor --json").out);
-  EXPECT_EQ(json["operators"], 1);
+  EXPECT_EQ(json["operators"], 2);
   EXPECT_EQ(json["devices"].empty(), !json["no_cuda"].get<std::string>().empty());
   for (const auto& assembler : json["assemblers"]) {
     EXPECT_NE(assembler["usable"].get<bool>(), !assembler["reason"].get<std::string>().empty())

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program with an operator that is made for tests.
+// The program with operators that are made for tests.
 #include "cli/program.h"
+#include "cli/program/negate.h"
 #include "cli/program/scale.h"
 
 int main(int argc, char** argv) {
-  const tilewright::Operator* const operators[] = {&tilewright::test::scale_operator()};
+  const tilewright::Operator* const operators[] = {&tilewright::test::negate_operator(),
+                                                   &tilewright::test::scale_operator()};
   return tilewright::cli::run_program(argc, argv, operators);
 }
