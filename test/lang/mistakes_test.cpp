@@ -497,33 +497,27 @@ TEST(Mistakes, OfOptionsAndTargetsAreToldWithTheirLine) {
   }
 }
 
-// clang-format off: here() stands on the line of the mistake
+// here() stands on the line of the mistake.
+// clang-format off
 TEST(Mistakes, OfCallingOutsideOfATraceAreTold) {
-  expect_mistake("an index of no thread", here(),
-                 "thread_idx: no kernel is being traced; call it inside the body passed to trace()",
-                 [] { thread_idx(); });
-  expect_mistake("a Var of no kernel", here(),
-                 "Var: no kernel is being traced; call it inside the body passed to trace()",
-                 [] { Var v(f32); });
-  expect_mistake("shared memory of no kernel", here(),
-                 "shared: no kernel is being traced; call it inside the body passed to trace()",
-                 [] { shared(f32, make_row_major(Shape{4})); });
+  const std::string why = ": no kernel is being traced; call it inside the body passed to trace()";
+  Layout four = make_row_major(Shape{4});
+  expect_mistake("an index", here(), "thread_idx" + why, [] { thread_idx(); });
+  expect_mistake("a Var", here(), "Var" + why, [] { Var v(f32); });
+  expect_mistake("shared memory", here(), "shared" + why, [&] { shared(f32, four); });
 }
 
 TEST(Mistakes, OfMixingTracesAreTold) {
   const TraceOptions options{.block = {32, 1, 1}};
-  expect_mistake(
-      "a trace in a trace", options.at,
-      "trace: a kernel is being traced on this thread already; trace one after the other",
-      [&] { trace(options, [&] { trace(options, [] {}); }); });
+  expect_mistake("a trace in a trace", options.at,
+                 "trace: a kernel is being traced on this thread already; trace one after the other",
+                 [&] { trace(options, [&] { trace(options, [] {}); }); });
   std::optional<Value> kept;
   trace(options, [&] { kept.emplace(Arg(thread_idx().x) * 3); });
-  expect_mistake(
-      "a value of an earlier trace", here(),
-      "a value of type s32 comes from an earlier trace; compute it inside the body that uses it",
-      [&] { trace(options, [&] { *kept * 3; }); });
+  std::string_view message = "a value of type s32 comes from an earlier trace; "
+                             "compute it inside the body that uses it";
+  expect_mistake("a value", here(), message, [&] { trace(options, [&] { *kept * 3; }); });
 }
-
 // clang-format on
 
 template <std::size_t... I>
