@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Activations of feed-forward layers: y = act(gate) * up, and relu2 with or without a gate.
+#pragma once
+
+#include "kernels/rows/row_tile.h"
+#include "tilewright/operator.h"
+#include "tilewright/trace.h"
+
+#include <optional>
+#include <string>
+
+namespace tilewright {
+
+enum class Activation : std::uint8_t { silu, gelu, gelu_tanh, swigluoai, relu2 };
+
+/// Where gate and up lie in a row of x.
+enum class GateLayout : std::uint8_t {
+  halves,       ///< [gate, up]
+  interleaved,  ///< gate and up alternate
+  none          ///< x is the gate and nothing is multiplied
+};
+
+/// What the limit cuts of the gate; up is cut to [-limit, limit] with both.
+enum class ClampGate : std::uint8_t { none, before, after };
+
+/// All of shape [..., N] folded to [T, N].
+struct GatedTensors {
+  View x;                          ///< bf16, f16 or f32; N = 2 d, or d without a gate
+  std::optional<View> bias;        ///< [N] of x's type or f32, added to x in f32
+  std::optional<View> row_weight;  ///< [T] f32: multiplied in before the rounding
+  View y;                          ///< [T, d] of x's type
+};
+
+struct GatedOptions {
+  Activation activation = Activation::silu;
+  GateLayout layout = GateLayout::halves;
+  float alpha = 1.702f;  ///< of swigluoai
+  float limit = 7.0f;    ///< above 0: of swigluoai, and of clamp_gate
+  ClampGate clamp_gate = ClampGate::none;
+  bool round_act = false;  ///< the activation is rounded to x's type before the product
+};
+
+/// The specialisation besides the facts of the arguments.
+struct GatedConfig {
+  Activation activation = Activation::silu;
+  GateLayout layout = GateLayout::halves;
+  ClampGate clamp_gate = ClampGate::none;
+  bool round_act = false;
+  rows::RowTile tile;
+  friend bool operator==(const GatedConfig&, const GatedConfig&) = default;
+};
+
+struct GatedPlan {
+  GatedConfig config;
+  GatedOptions options;
+  GatedTensors tensors;  ///< folded; x and bias with a mode for gate and up
+  TensorArg x_arg, bias_arg, weight_arg, y_arg;
+  LaunchConfig launch;
+  std::int64_t tiles_n = 1;
+
+  std::string key() const;
+  Traced trace(ptx::Target target) const;
+  Parameters parameters() const;
+};
+
+/// "silu_and_mul", "relu2".
+constexpr std::string_view operator_name(Activation activation) {
+  switch (activation) {
+    case Activation::silu:
+      return "silu_and_mul";
+    case Activation::gelu:
+      return "gelu_and_mul";
+    case Activation::gelu_tanh:
+      return "gelu_tanh_and_mul";
+    case Activation::swigluoai:
+      return "swigluoai_and_mul";
+    case Activation::relu2:
+      return "relu2";
+  }
+  return "";
+}
+
+/// Checks the arguments and chooses the access width.
+GatedPlan plan_gated_activation(const GatedTensors& tensors, const GatedOptions& options = {},
+                                SourceLoc at = SourceLoc::here());
+
+/// Runs on the stream. Allocates nothing on the device and does not wait.
+void gated_activation(const Stream& stream, const GatedTensors& tensors,
+                      const GatedOptions& options = {}, SourceLoc at = SourceLoc::here());
+
+const Operator& silu_and_mul_operator();
+const Operator& gelu_and_mul_operator();
+const Operator& gelu_tanh_and_mul_operator();
+const Operator& swigluoai_and_mul_operator();
+const Operator& relu2_operator();
+
+}  // namespace tilewright

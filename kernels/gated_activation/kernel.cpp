@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device side of the gated activations.
+#include "kernels/gated_activation/gated_activation.h"
+#include "tilewright/control.h"
+#include "tilewright/fragment.h"
+#include "tilewright/math.h"
+
+#include <utility>
+
+namespace tilewright {
+namespace {
+
+constexpr float kLog2E = 0x1.715476p+0f;
+constexpr float kRootHalf = 0x1.6a09e6p-1f;      // sqrt(1/2)
+constexpr float kRootHalfLow = 0x1.9fcef4p-27f;  // sqrt(1/2) - kRootHalf
+constexpr float kTanhLinear = 0x1.988454p+0f;    // 2 sqrt(2 / pi)
+constexpr float kTanhCubic = 0x1.2444f2p-4f;     // 0.044715 kTanhLinear
+
+Value cut_above(const Value& x, const Value& limit) { return min(x, limit, NanMode::propagate); }
+Value cut(const Value& x, const Value& limit) {
+  return max(cut_above(x, limit), -limit, NanMode::propagate);
+}
+
+class GatedKernel {
+ public:
+  explicit GatedKernel(const GatedPlan& plan) : plan_(plan), config_(plan.config) {}
+
+  void operator()(const Tensor& x, const Tensor& bias, const Tensor& row_weight, const Tensor& y,
+                  const Value& alpha, const Value& limit, const Value& tiles_n) const {
+    rows::RowShare share =
+        rows::row_share(config_.tile, tiles_n, y.shape()[0].value(), y.shape()[1].value());
+    if_(share.inside, [&] {
+      auto [gate, up] = pair(x, share);
+      if (plan_.tensors.bias) {
+        auto [gate_bias, up_bias] = pair_of_bias(bias, share.column);
+        gate = gate + gate_bias;
+        up = up + up_bias;
+      }
+      Fragment z = zip_map(
+          gate, up, [&](const Value& g, const Value& u) { return gated(g, u, alpha, limit); });
+      if (plan_.tensors.row_weight) z = z * Value(row_weight(share.row));
+      store(y(share.row, share.column), z.to(y.type()));
+    });
+  }
+
+ private:
+  using Pair = std::pair<Fragment, Fragment>;  // gate and up in f32
+
+  int elems() const { return config_.tile.vector_elems; }
+
+  Pair pair(const Tensor& x, const rows::RowShare& at) const {
+    switch (config_.layout) {
+      case GateLayout::halves:
+        return halves(load(x(at.row, 0, at.column), elems()),
+                      load(x(at.row, 1, at.column), elems()));
+      case GateLayout::interleaved:
+        return alternate(load(x(at.row, at.column * 2), 2 * elems()));
+      case GateLayout::none:
+        break;
+    }
+    Fragment gate = load(x(at.row, at.column), elems()).to(f32);
+    return {gate, gate};
+  }
+
+  Pair pair_of_bias(const Tensor& bias, const Value& column) const {
+    switch (config_.layout) {
+      case GateLayout::halves:
+        return halves(load(bias(0, column), elems()), load(bias(1, column), elems()));
+      case GateLayout::interleaved:
+        return alternate(load(bias(column * 2), 2 * elems()));
+      case GateLayout::none:
+        break;
+    }
+    Fragment gate = load(bias(column), elems()).to(f32);
+    return {gate, gate};
+  }
+
+  static Pair halves(const Fragment& gate, const Fragment& up) {
+    return {gate.to(f32), up.to(f32)};
+  }
+
+  Pair alternate(const Fragment& both) const {
+    Fragment wide = both.to(f32);
+    Fragment gate(f32, elems());
+    Fragment up(f32, elems());
+    for (int i = 0; i < elems(); ++i) {
+      gate[i] = wide[2 * i].get();
+      up[i] = wide[2 * i + 1].get();
+    }
+    return {gate, up};
+  }
+
+  Value gated(const Value& gate, const Value& up, const Value& alpha, const Value& limit) const {
+    if (config_.activation == Activation::swigluoai) {
+      Value g = cut_above(gate, limit);
+      return (cut(up, limit) + 1.0f) * rounded(g * sigmoid_of(g * alpha));
+    }
+    Value g = config_.clamp_gate == ClampGate::before ? cut_above(gate, limit) : gate;
+    bool cut_after = config_.clamp_gate == ClampGate::after;
+    Value act = rounded(cut_after ? cut_above(activated(g), limit) : activated(g));
+    if (config_.layout == GateLayout::none) return act;
+    return act * (config_.clamp_gate == ClampGate::none ? up : cut(up, limit));
+  }
+
+  Value rounded(const Value& act) const {
+    return config_.round_act ? act.to(plan_.x_arg.type).to(f32) : act;
+  }
+
+  Value activated(const Value& g) const {
+    switch (config_.activation) {
+      case Activation::gelu:
+        return gelu_with_tail(g);
+      case Activation::gelu_tanh:  // (1 + tanh(z)) / 2 = sigmoid(2 z)
+        return g * sigmoid_of(g * fma(g * g, kTanhCubic, kTanhLinear));
+      case Activation::relu2: {
+        Value positive = relu(g);
+        return positive * positive;
+      }
+      case Activation::silu:
+      case Activation::swigluoai:
+        break;
+    }
+    return g * sigmoid_of(g);
+  }
+
+  /// Approximate where the output has 16 bits: the exponent's rounding is |x| 2^-24 of the result.
+  Value sigmoid_of(const Value& x) const {
+    if (plan_.y_arg.type == f32) return sigmoid(x);
+    return rcp_approx(exp2_approx(x * -kLog2E) + 1.0f);
+  }
+
+  /// g / 2 erfc(-g sqrt(1/2)): 1 + erf would cancel in the tail. There a rounded argument t - e
+  /// shows as a factor 1 - 2 t e.
+  static Value gelu_with_tail(const Value& g) {
+    Value t = g * -kRootHalf;
+    Value e = fma(g, -kRootHalfLow, fma(g, -kRootHalf, -t));
+    Value factor = select(t > 1.0f, fma(t * -2.0f, e, 1.0f), 1.0f);
+    return g * 0.5f * (erfc(t) * factor);
+  }
+
+  const GatedPlan& plan_;
+  const GatedConfig& config_;
+};
+
+}  // namespace
+
+Traced GatedPlan::trace(ptx::Target target) const {
+  TraceOptions trace_options{
+      .name = std::string(operator_name(config.activation)) + "_" + std::string(name(x_arg.type)),
+      .target = target,
+      .block = {config.tile.threads, 1, 1}};
+  ScalarArg real{f32, {}};
+  ScalarArg count{s32, {1, 1, 2'147'483'647}};
+  return tilewright::trace(trace_options, GatedKernel(*this), x_arg, bias_arg, weight_arg, y_arg,
+                           real, real, count);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// The float64 reference of the gated activations.
+#pragma once
+
+#include "kernels/gated_activation/gated_activation.h"
+
+namespace tilewright {
+
+/// Sets y in f64 from x, bias and row_weight.
+void gated_activation_reference(const GatedOptions& options, HostTensors& tensors);
+
+}  // namespace tilewright

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gated activations as the command line and bindings see them.
+#include "kernels/gated_activation/reference.h"
+
+#include <array>
+
+namespace tilewright {
+namespace {
+
+constexpr std::array kReals{bf16, f16, f32};
+constexpr std::array kF32{f32};
+constexpr std::array<TensorSpec, 4> kTensors{{
+    {.name = "x",
+     .role = Role::input,
+     .shape = "...,N",
+     .types = kReals,
+     .doc = "rows of d gates and d factors; all modes but the last are folded"},
+    {.name = "bias",
+     .role = Role::input,
+     .presence = Presence::optional,
+     .shape = "N",
+     .types = kReals,
+     .doc = "added to every row of x in f32; x's type or f32"},
+    {.name = "row_weight",
+     .role = Role::input,
+     .presence = Presence::optional,
+     .shape = "T",
+     .types = kF32,
+     .doc = "a factor for each row"},
+    {.name = "y", .role = Role::output, .shape = "...,D", .types = kReals, .doc = "x's type"},
+}};
+
+constexpr std::array<std::string_view, 2> kLayouts{"halves", "interleaved"};
+constexpr std::array<std::string_view, 3> kClamps{"none", "before", "after"};
+constexpr OptionSpec kLayout{.name = "layout",
+                             .type = OptionType::choice,
+                             .default_text = "halves",
+                             .words = kLayouts,
+                             .doc = "gates first, or alternating with the factors"};
+constexpr OptionSpec kLimit{.name = "limit",
+                            .type = OptionType::real,
+                            .default_text = "7",
+                            .doc = "largest gate, and largest factor of either sign"};
+constexpr OptionSpec kRoundAct{.name = "round_act",
+                               .type = OptionType::boolean,
+                               .default_text = "false",
+                               .doc = "round the activation to x's type before the product"};
+constexpr OptionSpec kClampGate{.name = "clamp_gate",
+                                .type = OptionType::choice,
+                                .default_text = "none",
+                                .words = kClamps,
+                                .doc = "where the limit cuts the gate; none: no limit at all"};
+constexpr OptionSpec kAlpha{.name = "alpha",
+                            .type = OptionType::real,
+                            .default_text = "1.702",
+                            .doc = "factor inside the sigmoid"};
+constexpr OptionSpec kGated{.name = "gated",
+                            .type = OptionType::boolean,
+                            .default_text = "false",
+                            .doc = "x has two halves; the second one is multiplied in"};
+constexpr std::array kMulOptions{kLayout, kClampGate, kLimit, kRoundAct};
+constexpr std::array kOaiOptions{kLayout, kAlpha, kLimit, kRoundAct};
+constexpr std::array kRelu2Options{kGated};
+
+// Feed-forward widths of Qwen3-30B-A3B, DeepSeek-V3 and Qwen3-32B; one token.
+constexpr std::array<std::string_view, 5> kMulProblems{
+    "T=8192,N=1536,x=bf16", "T=8192,N=4096,x=bf16", "T=8192,N=24576,x=bf16",
+    "T=8192,N=51200,x=bf16", "T=1,N=24576,x=bf16"};
+constexpr std::array<std::string_view, 2> kOaiProblems{"T=8192,N=5760,x=bf16,layout=interleaved",
+                                                       "T=64,N=5760,x=bf16,layout=interleaved"};
+constexpr std::array<std::string_view, 2> kRelu2Problems{"T=8192,N=12288,x=bf16",
+                                                         "T=8192,N=24576,x=bf16,gated=true"};
+
+template <Activation A>
+GatedOptions options_of(const Arguments& arguments) {
+  GatedOptions options;
+  options.activation = A;
+  if constexpr (A == Activation::relu2) {
+    options.layout = arguments.boolean("gated") ? GateLayout::halves : GateLayout::none;
+  } else {
+    bool alternate = arguments.text("layout") == "interleaved";
+    options.layout = alternate ? GateLayout::interleaved : GateLayout::halves;
+    options.limit = static_cast<float>(arguments.real("limit"));
+    options.round_act = arguments.boolean("round_act");
+    if constexpr (A == Activation::swigluoai) {
+      options.alpha = static_cast<float>(arguments.real("alpha"));
+    } else {
+      std::string_view clamp = arguments.text("clamp_gate");
+      options.clamp_gate = clamp == "before"  ? ClampGate::before
+                           : clamp == "after" ? ClampGate::after
+                                              : ClampGate::none;
+    }
+  }
+  return options;
+}
+
+GatedTensors tensors_of(const Arguments& arguments) {
+  GatedTensors tensors{arguments.tensor("x"), std::nullopt, std::nullopt, arguments.tensor("y")};
+  if (const View* bias = arguments.find("bias")) tensors.bias = *bias;
+  if (const View* weight = arguments.find("row_weight")) tensors.row_weight = *weight;
+  return tensors;
+}
+
+template <Activation A>
+std::vector<OutputSpec> outputs(const Arguments& arguments) {
+  const View& x = arguments.tensor("x");
+  if (x.rank < 1) arguments.fail("x has rank 0; it must have the modes [..., N]");
+  std::vector<std::int64_t> shape(x.shape.begin(), x.shape.begin() + x.rank);
+  if (options_of<A>(arguments).layout != GateLayout::none) shape.back() /= 2;
+  return {{"y", x.type, std::move(shape)}};
+}
+
+template <Activation A>
+void launch(const Device&, const Stream& stream, const Arguments& arguments) {
+  gated_activation(stream, tensors_of(arguments), options_of<A>(arguments));
+}
+
+template <Activation A>
+void reference(const Arguments& arguments, HostTensors& tensors) {
+  gated_activation_reference(options_of<A>(arguments), tensors);
+}
+
+/// Contract, I 3.1: half an ulp of the output and c = 32 (f32) or 16 units of 2^-24. The argument
+/// of exp, up to 128 in size, has an error of its own: 2^-24 of it in approximate code, which
+/// writes 16 bits, and 2^-24 of the cubic in gelu_tanh. Sigmoids below 2^-126 may become 0.
+template <Activation A>
+Tolerance tolerance(const Arguments& arguments, std::string_view) {
+  Type type = arguments.tensor("x").type;
+  constexpr bool kHasExp = A != Activation::relu2;
+  double units = type == f32 ? 32 : 16;
+  if (kHasExp && (type != f32 || A == Activation::gelu_tanh)) units += 128;
+  double relative = rows::half_ulp(type) + units * 0x1p-24;
+  if constexpr (kHasExp) {
+    // Rounding to a type and only then multiplying may land on the neighbour of a tie.
+    if (arguments.boolean("round_act")) relative += 2 * rows::half_ulp(type);
+  }
+  return {.relative = relative, .absolute = rows::half_tiniest(type) + (kHasExp ? 0x1p-110 : 0)};
+}
+
+std::int64_t bytes(const Arguments& arguments) {
+  std::int64_t total = size_bytes(arguments.tensor("x"));
+  total += size_bytes(arguments.tensor("y"));
+  for (const char* name : {"bias", "row_weight"}) {
+    if (const View* view = arguments.find(name)) total += size_bytes(*view);
+  }
+  return total;
+}
+
+template <Activation A>
+std::vector<Traced> trace(const Arguments& arguments, ptx::Target target) {
+  std::vector<Traced> traced;
+  traced.push_back(
+      plan_gated_activation(tensors_of(arguments), options_of<A>(arguments)).trace(target));
+  return traced;
+}
+
+template <Activation A>
+constexpr Operator make_operator(std::string_view formula, std::string_view doc,
+                                 std::span<const OptionSpec> options,
+                                 std::span<const std::string_view> problems) {
+  return {.schema = {.name = operator_name(A),
+                     .version = 1,
+                     .formula = formula,
+                     .doc = doc,
+                     .tensors = kTensors,
+                     .options = options},
+          .outputs = outputs<A>,
+          .launch = launch<A>,
+          .reference = reference<A>,
+          .tolerance = tolerance<A>,
+          .bytes = bytes,
+          .trace = trace<A>,
+          .bench_problems = problems};
+}
+
+constexpr Operator kSilu = make_operator<Activation::silu>(
+    "y = gate / (1 + exp(-gate)) * up", "SiLU of the gate times the other half (SwiGLU).",
+    kMulOptions, kMulProblems);
+constexpr Operator kGelu = make_operator<Activation::gelu>(
+    "y = gate / 2 * erfc(-gate / sqrt(2)) * up", "GELU of the gate times the other half (GeGLU).",
+    kMulOptions, kMulProblems);
+constexpr Operator kGeluTanh = make_operator<Activation::gelu_tanh>(
+    "y = gate / 2 * (1 + tanh(sqrt(2 / pi) * (gate + 0.044715 gate^3))) * up",
+    "GELU by tanh of the gate times the other half.", kMulOptions, kMulProblems);
+constexpr Operator kSwigluoai = make_operator<Activation::swigluoai>(
+    "y = g * sigmoid(alpha * g) * (clamp(up, -limit, limit) + 1), g = min(gate, limit)",
+    "The clamped SwiGLU of gpt-oss.", kOaiOptions, kOaiProblems);
+constexpr Operator kRelu2 = make_operator<Activation::relu2>(
+    "y = max(x, 0)^2, or max(gate, 0)^2 * up", "Squared ReLU.", kRelu2Options, kRelu2Problems);
+
+}  // namespace
+
+const Operator& silu_and_mul_operator() { return kSilu; }
+const Operator& gelu_and_mul_operator() { return kGelu; }
+const Operator& gelu_tanh_and_mul_operator() { return kGeluTanh; }
+const Operator& swigluoai_and_mul_operator() { return kSwigluoai; }
+const Operator& relu2_operator() { return kRelu2; }
+
+}  // namespace tilewright

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gated activations against their float64 reference: shapes, types, options, hard inputs.
+#include "kernels/gated_activation/gated_activation.h"
+#include "operator_fixture.h"
+
+#include <cmath>
+
+namespace tilewright {
+namespace {
+
+using test::OperatorTest;
+using test::Options;
+using test::Placement;
+
+const Operator* const kGatedOperators[] = {&silu_and_mul_operator(), &gelu_and_mul_operator(),
+                                           &gelu_tanh_and_mul_operator(),
+                                           &swigluoai_and_mul_operator()};
+
+class GatedActivation : public OperatorTest {
+ protected:
+  /// y of rows of one gate and one factor in f32.
+  double of(const Operator& op, double gate, double up, const Options& options = {}) {
+    return of(f32, op, gate, up, options);
+  }
+  double of(Type type, const Operator& op, double gate, double up, const Options& options = {}) {
+    std::vector<double> row{gate, up};
+    Array x = make_array("x", type, {1, 2}, row);
+    return to_doubles(run(op, {x}, options).front()).front();
+  }
+};
+
+TEST_F(GatedActivation, MatchesTheReferenceOverWidths) {
+  for (std::int64_t d : {1, 7, 8, 63, 96, 129, 768, 1234, 2880}) {
+    for (const Operator* op : kGatedOperators)
+      run(*op, {random("x", bf16, {3, 2 * d}, 2)});
+    run(relu2_operator(), {random("x", bf16, {3, d})});
+    run(relu2_operator(), {random("x", bf16, {3, 2 * d})}, {{"gated", "true"}});
+  }
+}
+
+TEST_F(GatedActivation, MatchesTheReferenceOverTypes) {
+  for (Type type : {bf16, f16, f32}) {
+    for (const Operator* op : kGatedOperators)
+      run(*op, {random("x", type, {5, 512}, 3)});
+    run(relu2_operator(), {random("x", type, {5, 512}, 3)});
+  }
+}
+
+TEST_F(GatedActivation, MatchesTheReferenceOverRowCounts) {
+  for (std::int64_t rows : {1, 2, 31, 130})
+    run(silu_and_mul_operator(), {random("x", f16, {rows, 48})});
+}
+
+TEST_F(GatedActivation, TakesStridesAndAlignments) {
+  for (const char* layout : {"halves", "interleaved"}) {
+    for (std::int64_t padding : {1, 2, 4, 8}) {
+      for (std::int64_t offset : {0, 1, 2, 4}) {
+        run(silu_and_mul_operator(), {random("x", bf16, {5, 96}), random("bias", f32, {96})},
+            {{"layout", layout}}, Placement{.row_padding = padding, .offset_elems = offset});
+      }
+    }
+  }
+}
+
+TEST_F(GatedActivation, TakesInterleavedGates) {
+  for (std::int64_t d : {1, 7, 64, 100, 2880}) {
+    for (Type type : {bf16, f32})
+      run(swigluoai_and_mul_operator(), {random("x", type, {4, 2 * d}, 4)},
+          {{"layout", "interleaved"}});
+  }
+}
+
+TEST_F(GatedActivation, AddsABiasAndWeighsRows) {
+  for (const char* layout : {"halves", "interleaved"}) {
+    for (Type bias : {bf16, f32}) {
+      run(swigluoai_and_mul_operator(),
+          {random("x", bf16, {6, 128}), random("bias", bias, {128}, 1, 2),
+           random("row_weight", f32, {6}, 1, 3)},
+          {{"layout", layout}});
+    }
+  }
+  run(relu2_operator(), {random("x", f16, {6, 64}), random("bias", f16, {64}, 1, 2)});
+}
+
+TEST_F(GatedActivation, TakesItsOptions) {
+  Array x = random("x", bf16, {4, 256}, 4);
+  for (const char* clamp : {"none", "before", "after"})
+    run(silu_and_mul_operator(), {x}, {{"clamp_gate", clamp}, {"limit", "1.5"}});
+  run(silu_and_mul_operator(), {x}, {{"round_act", "true"}});
+  run(swigluoai_and_mul_operator(), {x}, {{"alpha", "1"}, {"limit", "2"}});
+}
+
+TEST_F(GatedActivation, FoldsOuterModes) {
+  Array y = run(silu_and_mul_operator(), {random("x", f16, {2, 3, 64})}).front();
+  EXPECT_EQ(y.shape, (std::vector<std::int64_t>{2, 3, 32}));
+}
+
+TEST_F(GatedActivation, KeepsNanThroughEveryClamp) {
+  for (const Operator* op : kGatedOperators) {
+    EXPECT_TRUE(std::isnan(of(*op, NAN, 1))) << op->schema.name;
+    EXPECT_TRUE(std::isnan(of(*op, 1, NAN))) << op->schema.name;
+  }
+  EXPECT_TRUE(std::isnan(of(silu_and_mul_operator(), 1, NAN, {{"clamp_gate", "after"}})));
+  EXPECT_TRUE(std::isnan(of(bf16, swigluoai_and_mul_operator(), NAN, 1)));
+}
+
+TEST_F(GatedActivation, GivesWhatTheFormulaDoesForInfinity) {
+  for (Type type : {bf16, f32}) {
+    const Operator& silu = silu_and_mul_operator();
+    EXPECT_TRUE(std::isnan(of(type, silu, -INFINITY, 1)));  // -inf / inf
+    EXPECT_EQ(of(type, silu, INFINITY, 2), INFINITY);
+    EXPECT_TRUE(std::isnan(of(type, silu, INFINITY, 0)));
+    EXPECT_EQ(of(type, gelu_and_mul_operator(), INFINITY, 2), INFINITY);
+    EXPECT_EQ(of(type, gelu_tanh_and_mul_operator(), INFINITY, 2), INFINITY);
+  }
+}
+
+TEST_F(GatedActivation, VanishesForLargeNegativeGates) {
+  for (const Operator* op : kGatedOperators) {
+    for (Type type : {bf16, f32}) {
+      double y = of(type, *op, -100, 1);
+      EXPECT_LE(std::fabs(y), 1e-38) << op->schema.name;
+      EXPECT_TRUE(std::signbit(y)) << op->schema.name;
+    }
+  }
+}
+
+TEST_F(GatedActivation, KeepsRelativeAccuracyInTheTailOfGelu) {
+  for (double gate = -1; gate > -12; gate -= 0.37)
+    of(gelu_and_mul_operator(), gate, 1);  // against the reference, within 32 units of 2^-24
+}
+
+TEST_F(GatedActivation, ClampsOnlyTheTopOfTheGateInSwigluoai) {
+  const Operator& op = swigluoai_and_mul_operator();
+  EXPECT_EQ(of(op, 100, 0), of(op, 7, 0));
+  EXPECT_NE(of(op, -10, 0), of(op, -7, 0));
+  EXPECT_EQ(of(op, 1, 100), of(op, 1, 7));
+  EXPECT_EQ(of(op, 1, -100), of(op, 1, -7));
+}
+
+TEST_F(GatedActivation, OverflowsToInfinityInRelu2) {
+  std::vector<double> values{1e20, -1e20, 0.5, -0.0};
+  Array y = run(relu2_operator(), {make_array("x", bf16, {1, 4}, values)}).front();
+  EXPECT_EQ(to_doubles(y), (std::vector<double>{INFINITY, 0, 0.25, 0}));
+}
+
+TEST_F(GatedActivation, GivesARowTheSameBitsAloneAndAmongOthers) {
+  Array all = random("x", bf16, {70, 256}, 2);
+  Array together = run(silu_and_mul_operator(), {all}).front();
+  Array one = make_array("x", bf16, {1, 256});
+  one.bytes.assign(all.bytes.begin() + 33 * 512, all.bytes.begin() + 34 * 512);
+  Array alone = run(silu_and_mul_operator(), {one}).front();
+  EXPECT_TRUE(
+      std::equal(alone.bytes.begin(), alone.bytes.end(), together.bytes.begin() + 33 * 256));
+}
+
+TEST_F(GatedActivation, LaunchesNothingForNoRows) {
+  run(silu_and_mul_operator(), {random("x", bf16, {0, 64})});
+}
+
+TEST_F(GatedActivation, RefusesWhatItCannotCompute) {
+  const Operator& op = silu_and_mul_operator();
+  EXPECT_EQ(refusal(op, {random("x", bf16, {4, 63})}),
+            "silu_and_mul: x is bf16[4,63]; its rows must have an even number of elements");
+  EXPECT_EQ(refusal(op, {random("x", bf16, {4, 0})}),
+            "silu_and_mul: x is bf16[4,0]; its rows must have elements");
+  EXPECT_EQ(refusal(op, {random("x", bf16, {4, 64}), random("bias", bf16, {32})}),
+            "silu_and_mul: bias is bf16[32]; it must have 64 contiguous elements");
+  EXPECT_EQ(refusal(op, {random("x", bf16, {4, 64}), random("bias", f16, {64})}),
+            "silu_and_mul: bias has type f16; it must be x's type bf16 or f32");
+  EXPECT_EQ(refusal(op, {random("x", bf16, {4, 64}), random("row_weight", f32, {5})}),
+            "silu_and_mul: row_weight is f32[5]; it must have 4 contiguous elements");
+  EXPECT_EQ(refusal(swigluoai_and_mul_operator(), {random("x", bf16, {4, 64})}, {{"limit", "0"}}),
+            "swigluoai_and_mul: limit=0.000000; it must be finite and above 0");
+}
+
+TEST_F(GatedActivation, RefusesOverlap) {
+  Buffer memory(device, 4096);
+  std::int64_t wide[] = {4, 64};
+  std::int64_t narrow[] = {4, 32};
+  View x = make_view(memory.address(), bf16, wide);
+  try {
+    gated_activation(stream, {x, {}, {}, make_view(memory.address(), bf16, narrow)});
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.message(), "silu_and_mul: x and y overlap; they must be apart");
+  }
+}
+
+}  // namespace
+}  // namespace tilewright
