@@ -116,13 +116,7 @@ class Tensor {
     }
   }
   template <class... I>
-  auto pick(std::initializer_list<Index> indices, SourceLoc at) const {
-    if constexpr ((std::is_same_v<I, Underscore> || ...)) {
-      return slice(coord(indices), at);
-    } else {
-      return element(coord(indices), at);
-    }
-  }
+  auto pick(std::initializer_list<Index> indices, SourceLoc at) const;
 
   Type type_;
   MemorySpace space_;
@@ -156,6 +150,16 @@ class Element {
   Int offset_;
   SourceLoc at_;
 };
+
+// Out of the class for clang 14, which wants Element to be complete here.
+template <class... I>
+auto Tensor::pick(std::initializer_list<Index> indices, SourceLoc at) const {
+  if constexpr ((std::is_same_v<I, Underscore> || ...)) {
+    return slice(coord(indices), at);
+  } else {
+    return element(coord(indices), at);
+  }
+}
 
 /// The tile of shape `tile` at block coordinate `at` of the tensor. The block's offset goes into
 /// the base address once; offsets inside are static where the tensor's strides are.
