@@ -11,7 +11,8 @@
 
 namespace tilewright {
 
-enum class MemorySpace : std::uint8_t { global, shared };
+/// `cluster`: shared memory of a block of the cluster, by peer().
+enum class MemorySpace : std::uint8_t { global, shared, cluster };
 
 /// How a load or store treats the caches (PTX ISA, cache operators and eviction priority).
 enum class Cache : std::uint8_t {
@@ -69,7 +70,7 @@ class Element;
 /// A traced tensor: base address, element type, layout.
 class Tensor {
  public:
-  /// `base` is a byte address: u64 for global, u32 for shared memory.
+  /// `base` is a byte address: u64 for global, else u32.
   Tensor(Type type, MemorySpace space, const Value& base, Layout layout, int alignment_bytes);
 
   Type type() const { return type_; }
@@ -140,7 +141,7 @@ class Element {
   const Element& operator=(const Element& other) const { return *this = Arg(other.load(), at_); }
   Element(const Element&) = default;
   ~Element() = default;
-  /// Its byte address: u64 (global) or u32 (shared).
+  /// Its byte address: u64 (global) or u32.
   Value address() const;
   const Tensor& tensor() const { return tensor_; }
   const Int& offset() const { return offset_; }

@@ -22,12 +22,15 @@
 #include "tilewright/type.h"
 
 // lang
+#include "tilewright/atomic.h"
+#include "tilewright/cluster.h"
 #include "tilewright/control.h"
 #include "tilewright/copy.h"
 #include "tilewright/fragment.h"
 #include "tilewright/inline_ptx.h"
 #include "tilewright/math.h"
 #include "tilewright/math_functions.h"
+#include "tilewright/ordered.h"
 #include "tilewright/sync.h"
 #include "tilewright/tensor.h"
 #include "tilewright/thread.h"

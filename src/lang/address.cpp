@@ -5,6 +5,8 @@
 
 #include "lang/facts.h"
 
+#include <algorithm>
+
 namespace tilewright::lang {
 namespace {
 
@@ -53,6 +55,25 @@ ptx::Operand address_operand(const Tensor& tensor, const Int& elements, SourceLo
   if (addend == 0) return ptx::address(tracer.reg_of(address, at));
   Value base = ValueAccess::with_addend(address, 0, facts_of_type(address.type()));
   return ptx::address(tracer.reg_of(base, at), addend);
+}
+
+std::int64_t known_alignment(const Element& element) {
+  std::int64_t divisor = element.offset().divisor();
+  std::int64_t offset_bytes = divisor * bytes(element.tensor().type());
+  std::int64_t power = offset_bytes == 0 ? 4096 : offset_bytes & -offset_bytes;
+  return std::min<std::int64_t>(element.tensor().alignment_bytes(), power);
+}
+
+const char* space_word(MemorySpace space) {
+  switch (space) {
+    case MemorySpace::global:
+      return "global";
+    case MemorySpace::shared:
+      return "shared";
+    case MemorySpace::cluster:
+      return "shared::cluster";
+  }
+  return "";
 }
 
 Value shared_symbol(Tracer& tracer, ptx::SymbolId id, int alignment_bytes, SourceLoc at) {

@@ -11,6 +11,13 @@ namespace tilewright::lang {
 Value address_of(const Tensor& tensor, const Int& elements, SourceLoc at);
 /// The same as an operand [register + immediate].
 ptx::Operand address_operand(const Tensor& tensor, const Int& elements, SourceLoc at);
+inline ptx::Operand address_operand(const Element& element, SourceLoc at) {
+  return address_operand(element.tensor(), element.offset(), at);
+}
+/// Alignment in bytes that is known for the element's address.
+std::int64_t known_alignment(const Element& element);
+/// As PTX spells the space: "global", "shared" or "shared::cluster".
+const char* space_word(MemorySpace space);
 /// The address of a shared-memory symbol, as u32.
 Value shared_symbol(Tracer& tracer, ptx::SymbolId id, int alignment_bytes, SourceLoc at);
 

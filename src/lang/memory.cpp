@@ -9,6 +9,8 @@
 
 namespace tilewright {
 
+using lang::known_alignment;
+using lang::space_word;
 using lang::Tracer;
 
 namespace {
@@ -30,11 +32,10 @@ const char* cache_suffix(Cache cache) {
 }
 
 std::string load_op(const Tensor& tensor, LoadOptions options) {
+  std::string space = space_word(tensor.space());
   bool is_volatile = options.cache == Cache::volatile_;
-  if (tensor.space() == MemorySpace::shared) {
-    return is_volatile ? "ld.volatile.shared" : "ld.shared";
-  }
-  std::string op = is_volatile ? "ld.volatile.global" : "ld.global";
+  std::string op = (is_volatile ? "ld.volatile." : "ld.") + space;
+  if (tensor.space() != MemorySpace::global) return op;
   if (options.cache != Cache::no_allocate) op += cache_suffix(options.cache);
   if (options.read_only) op += ".nc";
   if (options.cache == Cache::no_allocate) op += cache_suffix(options.cache);
@@ -42,22 +43,13 @@ std::string load_op(const Tensor& tensor, LoadOptions options) {
 }
 
 std::string store_op(const Tensor& tensor, StoreOptions options) {
-  if (tensor.space() == MemorySpace::shared) {
-    return options.cache == Cache::volatile_ ? "st.volatile.shared" : "st.shared";
-  }
-  if (options.cache == Cache::volatile_) return "st.volatile.global";
-  return std::string("st.global") + cache_suffix(options.cache);
+  std::string space = space_word(tensor.space());
+  if (options.cache == Cache::volatile_) return "st.volatile." + space;
+  if (tensor.space() != MemorySpace::global) return "st." + space;
+  return "st.global" + std::string(cache_suffix(options.cache));
 }
 
 std::string bits_suffix(int width) { return ".b" + std::to_string(width); }
-
-/// Alignment in bytes that is known for the element's address.
-std::int64_t known_alignment(const Element& element) {
-  std::int64_t divisor = element.offset().divisor();
-  std::int64_t offset_bytes = divisor * bytes(element.tensor().type());
-  std::int64_t power = offset_bytes == 0 ? 4096 : offset_bytes & -offset_bytes;
-  return std::min<std::int64_t>(element.tensor().alignment_bytes(), power);
-}
 
 Uniformity loaded_uniformity(const Element& element) {
   // Warps may read at different times: the same address promises the same value in a warp only.
@@ -254,9 +246,8 @@ void cp_async(const Element& destination, const Element& source, int size,
   if (!spaces || !sizes) {
     throw Error(ErrorKind::user,
                 "copy_async: " + std::to_string(size) + " bytes from " +
-                    (source.tensor().space() == MemorySpace::global ? "global" : "shared") +
-                    " to " +
-                    (destination.tensor().space() == MemorySpace::global ? "global" : "shared") +
+                    space_word(source.tensor().space()) + " to " +
+                    space_word(destination.tensor().space()) +
                     " memory; cp.async copies 4, 8 or 16 bytes from global to shared memory",
                 at);
   }
