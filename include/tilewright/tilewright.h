@@ -23,6 +23,7 @@
 
 // lang
 #include "tilewright/atomic.h"
+#include "tilewright/bit.h"
 #include "tilewright/cluster.h"
 #include "tilewright/control.h"
 #include "tilewright/copy.h"
@@ -37,6 +38,7 @@
 #include "tilewright/trace.h"
 #include "tilewright/value.h"
 #include "tilewright/view.h"
+#include "tilewright/warp.h"
 
 // emu
 #include "tilewright/diagnostic.h"
