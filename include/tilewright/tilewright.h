@@ -24,6 +24,7 @@
 // lang
 #include "tilewright/atomic.h"
 #include "tilewright/bit.h"
+#include "tilewright/bulk_copy.h"
 #include "tilewright/cluster.h"
 #include "tilewright/control.h"
 #include "tilewright/copy.h"
@@ -31,6 +32,7 @@
 #include "tilewright/inline_ptx.h"
 #include "tilewright/math.h"
 #include "tilewright/math_functions.h"
+#include "tilewright/mbarrier.h"
 #include "tilewright/ordered.h"
 #include "tilewright/sync.h"
 #include "tilewright/tensor.h"
