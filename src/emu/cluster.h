@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// barrier.cluster.
+// What barrier.cluster does: arrivals and waits of the threads of a cluster.
 #pragma once
 
 #include "emu/grid.h"
