@@ -220,6 +220,9 @@ struct WordAccess {
   }
   void check_readers() const;
   void record_read() const;
+  void set_reader(std::uint32_t epoch, std::uint32_t block, std::uint32_t agent,
+                  std::uint32_t scope, std::uint32_t lanes) const;
+  void add_reader(Record r, std::uint32_t scope, std::uint32_t bit) const;
   void record_write() const;
 };
 
@@ -227,7 +230,7 @@ void WordAccess::check_readers() const {
   const Record r{target.view.reader[word]};
   if (r.bits == 0 || (r.mask() & mask) == 0 || stale(x, target, r.block())) return;
   if (r.block() == x.block->number && r.epoch() <= x.block->floor &&
-      (r.agent() < x.block->threads || r.agent() == kManyWarps)) {
+      (r.agent() < x.block->threads || r.agent() >= kReaderList)) {
     return;
   }
   if (exempt(r)) return;
@@ -287,75 +290,85 @@ void WordAccess::record_write() const {
   if (mask == 15) target.view.reader[word] = 0;
 }
 
+/// The strength of several readers together: that of the weakest.
+std::uint32_t weakest(std::uint32_t a, std::uint32_t b) {
+  if (a == 0 || b == 0) return 0;
+  return a == 5 ? b : b == 5 ? a : std::min(a, b);
+}
+
+void WordAccess::set_reader(std::uint32_t epoch, std::uint32_t block, std::uint32_t agent,
+                            std::uint32_t scope, std::uint32_t lanes) const {
+  ShadowView v = target.view;
+  const std::uint32_t old = Record{v.reader[word]}.mask();
+  v.reader[word] = Record::make(epoch, block, agent, scope, mask | old).bits;
+  v.lanes[word] = lanes;
+  v.reader_pc[word] = x.pc;
+}
+
 void WordAccess::record_read() const {
   ShadowView v = target.view;
-  Record r{v.reader[word]};
+  const Record r{v.reader[word]};
   const auto scope = static_cast<std::uint32_t>(strength);
   const std::uint32_t bit = 1U << (actor.agent & 31);
-  const std::uint32_t threads = x.block->threads;
-  auto single = [&](std::uint32_t old_mask) {
-    const std::uint32_t agent = actor.agent < threads ? actor.agent & ~31U : actor.agent;
-    v.reader[word] = Record::make(actor.epoch, x.block->number, agent, scope, mask | old_mask).bits;
-    v.lanes[word] = bit;
-    v.reader_pc[word] = x.pc;
-  };
-  if (r.bits == 0 || stale(x, target, r.block())) {
-    single(0);
+  const std::uint32_t threads = x.block->threads, number = x.block->number;
+  const bool thread = actor.agent < threads;
+  const bool mine = r.block() == number;
+  const bool settled =
+      r.bits == 0 || stale(x, target, r.block()) ||
+      (mine && r.epoch() <= x.block->floor && (r.agent() < threads || r.agent() >= kReaderList));
+  if (settled) {
+    v.reader[word] = 0;
+    set_reader(actor.epoch, number, thread ? actor.agent & ~31U : actor.agent, scope, bit);
     return;
   }
-  const bool mine = r.block() == x.block->number;
-  const bool plain = r.agent() < threads && actor.agent < threads;
-  if (mine && plain && r.agent() / 32 == actor.agent / 32 && r.epoch() == actor.epoch) {
-    v.lanes[word] |= bit;
-    v.reader[word] |= mask;
-    if (scope == 0) v.reader[word] &= ~(std::uint64_t{7} << Record::kScopeShift);
-    v.reader_pc[word] = x.pc;
-    return;
-  }
-  if (mine && r.epoch() <= x.block->floor && (plain || r.agent() == kManyWarps)) {
-    single(0);
-    return;
-  }
+  const std::uint32_t both = weakest(r.scope(), scope);
   if (!mine) {
-    if (r.agent() == kManyBlocks && v.lanes[word] == x.block->number) return;
+    if (r.agent() == kManyBlocks && v.lanes[word] == number) return;
     const std::uint32_t other = r.agent() == kManyBlocks ? v.lanes[word] : r.block();
-    v.reader[word] = Record::make(r.epoch(), other, kManyBlocks, 0, r.mask() | mask).bits;
-    v.lanes[word] = x.block->number;
-    v.reader_pc[word] = x.pc;
+    set_reader(r.epoch(), other, kManyBlocks, both, number);
     return;
   }
   if (r.agent() == kManyBlocks) return;
-  const std::uint32_t floor = x.block->floor + 1;
+  const bool plain = r.agent() < threads && thread;
+  if (plain && r.agent() / 32 == actor.agent / 32 && r.epoch() == actor.epoch) {
+    set_reader(r.epoch(), number, r.agent(), both, v.lanes[word] | bit);
+    return;
+  }
   const bool many = r.agent() == kManyWarps;
-  if (actor.epoch == floor && r.epoch() == floor && actor.agent < threads && (plain || many)) {
+  const std::uint32_t floor = x.block->floor + 1;
+  if (actor.epoch == floor && r.epoch() == floor && thread && (plain || many)) {
     const std::uint32_t warps = many ? v.lanes[word] : 1U << (r.agent() / 32);
-    v.reader[word] = Record::make(floor, x.block->number, kManyWarps, 0, r.mask() | mask).bits;
-    v.lanes[word] = warps | 1U << (actor.agent / 32);
-    v.reader_pc[word] = x.pc;
+    set_reader(floor, number, kManyWarps, both, warps | 1U << (actor.agent / 32));
     return;
   }
-  if (!plain && r.agent() != kReaderList) {
-    single(r.mask());
+  if (plain || r.agent() == kReaderList) {
+    add_reader(r, both, bit);
     return;
   }
+  // A thread's read does not make an unfinished copy's read forgotten.
+  const bool copy = r.agent() >= threads && r.agent() < kAgents;
+  if (copy && thread && !knows_agent(x, number, r.agent(), r.epoch(), actor)) return;
+  set_reader(actor.epoch, number, thread ? actor.agent & ~31U : actor.agent, scope, bit);
+}
+
+/// Readers of several warps with several epochs: a list, until the next barrier of the block.
+void WordAccess::add_reader(Record r, std::uint32_t scope, std::uint32_t bit) const {
+  ShadowView v = target.view;
+  std::uint32_t index = v.lanes[word];
   if (r.agent() != kReaderList) {
     const Reader first{r.agent() / 32, r.epoch(), v.lanes[word], v.reader_pc[word]};
-    const std::uint32_t index = x.block->take_list();
+    index = x.block->take_list();
     x.block->reader_lists[index].assign(1, first);
-    v.lanes[word] = index;
-    v.reader[word] =
-        Record::make(Record::kEpochLimit, x.block->number, kReaderList, 0, r.mask() | mask).bits;
   }
-  auto& list = x.block->reader_lists[v.lanes[word]];
-  v.reader[word] |= mask;
+  set_reader(x.block->floor + 1, x.block->number, kReaderList, scope, index);
+  auto& list = x.block->reader_lists[index];
   for (Reader& reader : list) {
-    if (reader.warp == actor.agent / 32) {
-      if (reader.epoch != actor.epoch) reader.lanes = 0;
-      reader.epoch = actor.epoch;
-      reader.lanes |= bit;
-      reader.pc = x.pc;
-      return;
-    }
+    if (reader.warp != actor.agent / 32) continue;
+    if (reader.epoch != actor.epoch) reader.lanes = 0;
+    reader.epoch = actor.epoch;
+    reader.lanes |= bit;
+    reader.pc = x.pc;
+    return;
   }
   list.push_back({actor.agent / 32, actor.epoch, bit, x.pc});
 }

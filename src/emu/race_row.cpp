@@ -37,7 +37,7 @@ struct Settled {
     const std::uint64_t at = bits >> Record::kBlockShift & Record::kBlockLimit;
     const std::uint64_t agent = bits >> Record::kAgentShift & 0xfff;
     const bool mine = at == block;
-    const bool thread = (agent < agent_limit) | (agent == kManyWarps);
+    const bool thread = (agent < agent_limit) | (agent >= kReaderList);
     return (bits == 0) | (mine & thread & (bits < floor_limit)) | (at < first) | (alone & !mine);
   }
 };

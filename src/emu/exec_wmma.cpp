@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// wmma: the fragments' layout is opaque, so elements lie in order of lane, register, part.
+#include "emu/access.h"
+#include "emu/gather.h"
+#include "emu/handlers.h"
+#include "emu/number.h"
+#include "emu/tile.h"
+
+#include <bit>
+#include <cstring>
+
+namespace tilewright::emu::detail {
+
+namespace {
+
+struct Shape {
+  int m = 0, n = 0, k = 0;
+};
+
+Shape read_shape(const ptx::Opcode& op) {
+  Shape s;
+  for (const ptx::Mod mod : op.slots) {
+    const std::string_view word = mod.id == 0 ? std::string_view{} : ptx::name(mod);
+    if (word.size() < 6 || word[0] != 'm' || word[1] < '0' || word[1] > '9') continue;
+    int* field = &s.m;
+    for (const char ch : word) {
+      if (ch == 'm') field = &s.m;
+      if (ch == 'n') field = &s.n;
+      if (ch == 'k') field = &s.k;
+      if (ch >= '0' && ch <= '9') *field = *field * 10 + (ch - '0');
+    }
+  }
+  return s;
+}
+
+bool has(const Inst& in, std::string_view word) { return in.info->opcode->has(ptx::mod(word)); }
+
+const Slot& slot_at(const Inst& in, int operand, int i) {
+  return in.slot[in.info->start[static_cast<std::size_t>(operand)] + static_cast<unsigned>(i)];
+}
+
+/// Elements a register holds: tf32 and f32 one, f16 two, s8 four.
+int pack_of(Type type) {
+  const int width = type == Type::tf32 ? 32 : bits(type);
+  return width >= 32 ? 1 : 32 / width;
+}
+
+/// Calls `each(lane, register, part, element)` for a fragment of `count` elements; fragments with
+/// room for more repeat them.
+template <class Each>
+void for_each_element(int registers, Type type, int count, Each each) {
+  const int pack = pack_of(type);
+  for (int lane = 0; lane < 32; ++lane) {
+    for (int r = 0; r < registers; ++r) {
+      for (int e = 0; e < pack; ++e) {
+        each(static_cast<unsigned>(lane), r, e, ((lane * registers + r) * pack + e) % count);
+      }
+    }
+  }
+}
+
+Tile read_fragment(Exec& x, const Inst& in, int operand, Type type, int rows, int cols) {
+  Tile out(rows, cols);
+  const int width = 32 / pack_of(type);
+  for_each_element(in.info->count[static_cast<std::size_t>(operand)], type, rows * cols,
+                   [&](unsigned lane, int r, int e, int i) {
+                     const Slot& s = slot_at(in, operand, r);
+                     std::uint64_t word = x.value(s, lane);
+                     if (width < 32) word = word >> (e * width) & ((1U << width) - 1);
+                     out.value[static_cast<std::size_t>(i)] = decode_number(type, word);
+                     out.defined[static_cast<std::size_t>(i)] = x.defined(s) >> lane & 1;
+                   });
+  return out;
+}
+
+void write_element(Exec& x, const Slot& s, unsigned lane, Type type, int e, std::uint64_t bits,
+                   bool defined) {
+  const int width = type == Type::f64 ? 64 : 32 / pack_of(type);
+  std::uint64_t word = bits;
+  if (width < 32) {
+    const std::uint64_t keep = ((std::uint64_t{1} << width) - 1) << (e * width);
+    word = (x.value(s, lane) & ~keep) | (bits << (e * width) & keep);
+  }
+  const bool before = e == 0 || (x.defined(s) >> lane & 1) != 0;
+  x.set(s, lane, word);
+  if (!defined || !before) x.defined(s) &= ~(1U << lane);
+}
+
+struct Layout {
+  int rows = 0, cols = 0;
+  bool row_major = true;
+  std::int64_t stride = 0;  ///< elements
+
+  std::int64_t offset(int i) const {
+    const int r = i / cols, c = i % cols;
+    return row_major ? r * stride + c : c * stride + r;
+  }
+};
+
+Layout layout_of(Exec& x, const Inst& in, Shape s, int stride_operand) {
+  Layout out;
+  out.rows = has(in, "b") ? s.k : s.m;
+  out.cols = has(in, "a") ? s.k : s.n;
+  // The first of row and col is the matrix's own.
+  out.row_major = has(in, "row");
+  out.stride = out.row_major ? out.cols : out.rows;
+  if (stride_operand < in.info->operands) {
+    out.stride = static_cast<std::int64_t>(x.value(slot_at(in, stride_operand, 0), 0));
+  }
+  return out;
+}
+
+struct Memory2D {
+  Space space;
+  std::uint64_t base;
+};
+
+Memory2D memory_of(Exec& x, const Inst& in, int operand) {
+  const Addresses a = read_addresses(x, in, operand);
+  const std::uint64_t at = a.at[0];
+  if (in.info->space != Space::generic) return {in.info->space, at};
+  const Space space = space_of(at);
+  return {space, space == Space::global ? at : at % kWindowBytes};
+}
+
+Type element_type(const Inst& in) { return in.info->opcode->type(0); }
+
+Flow load(Exec& x, const Inst& in, Shape s) {
+  const Type type = element_type(in);
+  const Layout layout = layout_of(x, in, s, 2);
+  const Memory2D m = memory_of(x, in, 1);
+  const std::int64_t bytes = type == Type::tf32 ? 4 : tilewright::bytes(type);
+  for_each_element(
+      in.info->count[0], type, layout.rows * layout.cols, [&](unsigned lane, int r, int e, int i) {
+        const std::uint64_t at = m.base + static_cast<std::uint64_t>(layout.offset(i) * bytes);
+        Located l;
+        std::uint64_t word = 0;
+        bool defined = true;
+        if (locate(x, lane, m.space, at, bytes, bytes, Purpose::read, l)) {
+          if (l.shadowed) {
+            note_access(x, lane, l.target, at, bytes, Access::read, Strength::weak,
+                        thread_actor(x, lane));
+          }
+          defined = is_initialized(l, 0, bytes);
+          if (l.data != nullptr) {
+            std::memcpy(&word, l.data, static_cast<std::size_t>(bytes));
+          }
+        }
+        write_element(x, slot_at(in, 0, r), lane, type, e, word, defined);
+      });
+  return Flow::next;
+}
+
+Flow store(Exec& x, const Inst& in, Shape s) {
+  const Type type = element_type(in);
+  const Layout layout = layout_of(x, in, s, 2);
+  const Memory2D m = memory_of(x, in, 0);
+  const std::int64_t bytes = tilewright::bytes(type);
+  x.run->changed();
+  for_each_element(
+      in.info->count[1], type, layout.rows * layout.cols, [&](unsigned lane, int r, int e, int i) {
+        const Slot& slot = slot_at(in, 1, r);
+        const std::uint64_t at = m.base + static_cast<std::uint64_t>(layout.offset(i) * bytes);
+        Located l;
+        if (!locate(x, lane, m.space, at, bytes, bytes, Purpose::write, l)) return;
+        if (l.shadowed) {
+          note_access(x, lane, l.target, at, bytes, Access::write, Strength::weak,
+                      thread_actor(x, lane));
+        }
+        const bool defined = (x.defined(slot) >> lane & 1) != 0;
+        if (!defined && m.space == Space::global)
+          report_undefined(x, 1U << lane, "the value stored");
+        const int width = type == Type::f64 ? 0 : 32 / pack_of(type);
+        const std::uint64_t word = x.value(slot, lane) >> (e * width);
+        std::memcpy(l.data, &word, static_cast<std::size_t>(bytes));
+        set_initialized(l, 0, bytes, defined || m.space == Space::global);
+      });
+  return Flow::next;
+}
+
+Flow multiply_fragments(Exec& x, const Inst& in, Shape s) {
+  const ptx::Opcode& op = *in.info->opcode;
+  Arithmetic how;
+  how.d = op.type(0);
+  const bool four = op.type(2) != Type::none;
+  how.a = four ? op.type(1) : Type::f16;  // ".f32.f16" names d and c only: a and b are f16
+  how.b = four ? op.type(2) : Type::f16;
+  how.c = four ? op.type(3) : op.type(1);
+  how.saturate = has(in, "satfinite");
+  const Tile a = read_fragment(x, in, 1, how.a, s.m, s.k);
+  const Tile b = read_fragment(x, in, 2, how.b, s.k, s.n);
+  const Tile c = read_fragment(x, in, 3, how.c, s.m, s.n);
+  const Tile d = multiply(a, b, c, how);
+  x.grid->report.counters.tensor_ops += static_cast<std::uint64_t>(2 * s.m * s.n * s.k);
+  for_each_element(in.info->count[0], how.d, s.m * s.n, [&](unsigned lane, int r, int e, int i) {
+    const auto at = static_cast<std::size_t>(i);
+    write_element(x, slot_at(in, 0, r), lane, how.d, e,
+                  encode_number(how.d, d.value[at], how.saturate), d.defined[at] != 0);
+  });
+  return Flow::next;
+}
+
+}  // namespace
+
+Flow exec_wmma(Exec& x, const Inst& in) {
+  const Shape s = read_shape(*in.info->opcode);
+  if (element_type(in) == Type::none || has(in, "popc")) return exec_unsupported(x, in);
+  if (gather_aligned(x) == Gather::wait) return Flow::stop;
+  if (has(in, "load")) return load(x, in, s);
+  if (has(in, "store")) return store(x, in, s);
+  const bool four_bit = in.info->opcode->type(1) == Type::none;
+  if (four_bit) return exec_unsupported(x, in);
+  return multiply_fragments(x, in, s);
+}
+
+}  // namespace tilewright::emu::detail
