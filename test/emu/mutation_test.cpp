@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Deletes each barrier, fence and wait of the corpus kernels, one at a time: nearly all must be
+// seen.
+#include "tilewright/emulator.h"
+#include "tilewright/error.h"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <iterator>
+#include <set>
+
+namespace tilewright::emu {
+namespace {
+
+const std::string kCorpus = std::string(TILEWRIGHT_SOURCE_DIR) + "/test/data/ptx_corpus/";
+
+std::string read_text(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+/// Statements of synchronisation, by their first word.
+constexpr std::array kSynchronisation = {"bar.sync",
+                                         "bar.warp.sync",
+                                         "barrier.sync",
+                                         "membar",
+                                         "fence",
+                                         "cp.async.wait",
+                                         "cp.async.bulk.wait",
+                                         "mbarrier.test_wait",
+                                         "mbarrier.try_wait",
+                                         "wgmma.fence",
+                                         "wgmma.wait_group"};
+
+struct Mutant {
+  std::string text;
+  std::uint32_t line = 0;
+  std::string what;  ///< "line 41: bar.sync"
+};
+
+std::vector<Mutant> mutants(const std::string& text) {
+  std::vector<Mutant> out;
+  for (const char* word : kSynchronisation) {
+    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+      const bool begins = at > 0 && (std::isspace(static_cast<unsigned char>(text[at - 1])) != 0 ||
+                                     text[at - 1] == ';' || text[at - 1] == '{');
+      const std::size_t end = text.find(';', at);
+      if (!begins || end == std::string::npos) continue;
+      const auto line = static_cast<std::uint32_t>(
+          1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+      out.push_back({text.substr(0, at) + text.substr(end + 1), line,
+                     "line " + std::to_string(line) + ": " + text.substr(at, end - at)});
+    }
+  }
+  return out;
+}
+
+/// Lines that the case executes: the others cannot be judged by it.
+std::set<std::uint32_t> executed_lines(const std::string& case_path, const std::string& text) {
+  Options o;
+  o.counters = Counting::on;
+  std::set<std::uint32_t> lines;
+  const CaseResult result = run_case(case_path, text, "original", o);
+  for (const InstrCount& c : result.report.counters.instructions)
+    lines.insert(c.ptx_line);
+  return lines;
+}
+
+/// Does any of a few schedules report something above advice, or not reach its end?
+bool is_reported(const std::string& case_path, const std::string& text) {
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    Options o;
+    o.seed = seed;
+    o.delivery = static_cast<Delivery>(seed % 3);
+    o.divergence = static_cast<Divergence>(seed / 2 % 3);
+    o.limits.idle_steps = 1 << 16;
+    try {
+      if (!run_case(case_path, text, "mutant", o).report.ok()) return true;
+    } catch (const Error&) {
+      return true;
+    }
+  }
+  return false;
+}
+
+struct Row {
+  std::string folder, entry;
+  bool sm80;
+};
+const std::vector<Row> kRows = {
+    {"k01_reduce_shfl", "reduce_shfl", true},      {"k02_gemm_tiled", "gemm_tiled", true},
+    {"k04_softmax", "softmax_rows", true},         {"k06_cp_async_pipeline", "pipe2", true},
+    {"k06_cp_async_pipeline", "pipe3_prim", true}, {"k09_cub_scan", "block_exscan", true},
+    {"k16_tma_bulk", "bulk_copy", false},          {"k18_wgmma", "wgmma_f16", false},
+    {"k20_mma_ldmatrix", "mma_bf16", true},
+};
+
+/// The part of a file that belongs to the entry: the other entries' barriers do not matter.
+std::string only_entry(const std::string& text, const std::string& entry) {
+  std::string out = text;
+  std::size_t at = 0;
+  while ((at = out.find(".entry ", at)) != std::string::npos) {
+    const std::size_t begin = at + 7;
+    const std::size_t name_end = out.find_first_of("( \t\n", begin);
+    const std::size_t next = out.find(".visible .entry", begin);
+    if (out.substr(begin, name_end - begin) == entry) {
+      at = begin;
+      continue;
+    }
+    const std::size_t start = out.rfind(".visible", at);
+    out.erase(start, (next == std::string::npos ? out.size() : next) - start);
+    at = start;
+  }
+  return out;
+}
+
+/// Deletions that change nothing that these inputs can show, and why.
+struct Equivalent {
+  std::string what, reason;
+};
+const std::vector<Equivalent> kEquivalent = {
+    {"softmax_rows sm_80 line 333", "no access of shared memory follows it"},
+    {"softmax_rows sm_90a line 333", "no access of shared memory follows it"},
+    {"pipe3_prim sm_80 line 237",
+     "the last batches are not refilled: nothing overwrites the stage"},
+    {"pipe3_prim sm_80 line 283",
+     "the last batches are not refilled: nothing overwrites the stage"},
+    {"pipe3_prim sm_80 line 347",
+     "the last batches are not refilled: nothing overwrites the stage"},
+    {"pipe3_prim sm_90a line 237",
+     "the last batches are not refilled: nothing overwrites the stage"},
+    {"pipe3_prim sm_90a line 283",
+     "the last batches are not refilled: nothing overwrites the stage"},
+    {"pipe3_prim sm_90a line 347",
+     "the last batches are not refilled: nothing overwrites the stage"},
+    {"pipe2 sm_80 line 329", "orders mbarrier.inval behind other threads' arrivals: not modelled"},
+    {"pipe2 sm_90a line 339", "orders mbarrier.inval behind other threads' arrivals: not modelled"},
+    {"bulk_copy sm_90a line 48",
+     "the block's barrier orders the init; libcu++ omits the fence too"},
+};
+
+TEST(Mutation, DeletedSynchronisationIsReported) {
+  int all = 0, reported = 0;
+  for (const Row& row : kRows) {
+    for (const std::string target : {"sm_80", "sm_90a"}) {
+      if (target == "sm_80" && !row.sm80) continue;
+      const std::string ptx = read_text(kCorpus + row.folder + "/" + target + ".ptx");
+      const std::string case_path = kCorpus + row.folder + "/" + row.entry + ".case";
+      const std::string text = only_entry(ptx, row.entry);
+      const std::set<std::uint32_t> executed = executed_lines(case_path, text);
+      for (const Mutant& m : mutants(text)) {
+        if (!executed.contains(m.line)) continue;
+        ++all;
+        const std::string what = row.entry + " " + target + " " + m.what;
+        const bool equivalent =
+            std::any_of(kEquivalent.begin(), kEquivalent.end(),
+                        [&](const Equivalent& e) { return what.starts_with(e.what + ":"); });
+        const bool seen = is_reported(case_path, m.text);
+        reported += seen ? 1 : 0;
+        EXPECT_NE(seen, equivalent) << what;
+      }
+    }
+  }
+  EXPECT_EQ(all - reported, static_cast<int>(kEquivalent.size())) << all;
+}
+
+}  // namespace
+}  // namespace tilewright::emu
