@@ -45,6 +45,7 @@
 // emu
 #include "tilewright/diagnostic.h"
 #include "tilewright/emulator.h"
+#include "tilewright/tensor_map.h"
 
 // runtime
 #include "tilewright/array.h"

@@ -274,7 +274,8 @@ void report_uninitialized(Exec& x, unsigned lane, const ShadowTarget& target, st
                         describe_address(x, target, address) + " that nothing has written",
              .range = Range{space_name(target.space), address, static_cast<std::uint32_t>(bytes),
                             object_name(x, target, address)},
-             .other = {}});
+             .other = {},
+             .too_early = true});
 }
 
 bool race_checked(const Exec& x) {

@@ -50,6 +50,7 @@ struct Mbarrier {
   SnapshotRef arriving;     ///< of the current phase
   SnapshotRef completed;    ///< of the phase that completed last
   std::uint32_t init_pc = 0;
+  std::uint64_t init = 0;  ///< Record of who made it
 };
 
 /// Readers that one Record cannot hold.

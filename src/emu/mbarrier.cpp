@@ -13,14 +13,16 @@ namespace {
 constexpr std::uint32_t kMaxCount = (1U << 20) - 1;  ///< PTX ISA, mbarrier: valid ranges
 constexpr std::int64_t kMaxTx = (1 << 20) - 1;
 
-void misuse(Exec& x, unsigned lane, std::string message, Severity severity = Severity::error) {
+void misuse(Exec& x, unsigned lane, std::string message, Severity severity = Severity::error,
+            bool too_early = false) {
   if (!x.checks(Kind::mbarrier_misuse)) return;
   report(x, {.kind = Kind::mbarrier_misuse,
              .severity = severity,
              .lane = lane,
              .message = std::move(message),
              .range = {},
-             .other = {}});
+             .other = {},
+             .too_early = too_early});
 }
 
 const Slot& operand(const Inst& in, int i) {
@@ -73,6 +75,8 @@ void initialize(Exec& x, const Inst& in, unsigned lane, Place8 p) {
   it->second = {};
   it->second.expected = it->second.pending = count;
   it->second.init_pc = x.pc;
+  const Actor actor = thread_actor(x, lane);
+  it->second.init = Record::make(actor.epoch, x.block->number, actor.agent, 0, 15).bits;
   x.run->changed();
 }
 
@@ -182,6 +186,25 @@ Block* owner_of(const Exec& x, std::uint64_t address) {
   return rank < blocks.size() ? blocks[rank] : nullptr;
 }
 
+namespace {
+
+/// The init must be known to whoever uses the object: strong accesses since do not hide it.
+void check_init(Exec& x, unsigned lane, const ShadowTarget& target, const Mbarrier& m) {
+  const Record init{m.init};
+  if (!race_checked(x) || precedes(x, target, init, thread_actor(x, lane))) return;
+  if (!x.checks(Kind::race)) return;
+  const std::uint64_t block = x.grid->linear_of(init.block());
+  report(x, {.kind = Kind::race,
+             .lane = lane,
+             .message = "uses an mbarrier whose mbarrier.init is not ordered before; put a barrier "
+                        "behind the init",
+             .range = {},
+             .other = make_place(*x.grid, m.init_pc, block, init.agent()),
+             .other_pc = m.init_pc});
+}
+
+}  // namespace
+
 Mbarrier* find_mbarrier(Exec& x, unsigned lane, Space space, std::uint64_t address) {
   Located l;
   const bool shared = space == Space::shared || space == Space::shared_cluster;
@@ -192,10 +215,16 @@ Mbarrier* find_mbarrier(Exec& x, unsigned lane, Space space, std::uint64_t addre
   if (!locate(x, lane, space, address, 8, 8, Purpose::update, l)) return nullptr;
   auto& map = l.target.owner->mbarriers;
   auto it = map.find(static_cast<std::uint32_t>(address & 0xffffff));
-  if (it != map.end()) return &it->second;
+  if (it != map.end()) {
+    check_init(x, lane, l.target, it->second);
+    return &it->second;
+  }
   misuse(x, lane,
          "uses an mbarrier at shared address " + hex(address & 0xffffff) +
-             " that mbarrier.init has not made");
+             " that mbarrier.init has not made",
+         Severity::error, true);
+  // Recorded all the same: an init that comes later races with this.
+  touch(x, lane, {space, address}, Access::atomic, Strength::cluster);
   return nullptr;
 }
 

@@ -166,7 +166,8 @@ void report_conflict(Exec& x, unsigned lane, const ShadowTarget& target, std::ui
               " 4 bytes at " + describe_address(x, target, address) + " that " +
               (c.other_writes ? "were written" : "were read") + " by another party " + j.why,
           .range = Range{space_name(target.space), address, 4, object_name(x, target, address)},
-          .other = other_place(x, c)});
+          .other = other_place(x, c),
+          .other_pc = c.pc});
 }
 
 /// One word of one access.

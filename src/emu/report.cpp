@@ -7,7 +7,7 @@
 namespace tilewright::emu::detail {
 
 Diagnostic* Reporter::add(Kind kind, Severity severity, std::uint32_t pc, int limit,
-                          std::uint32_t other_pc) {
+                          std::uint32_t other_pc, bool too_early) {
   const std::uint64_t key = std::uint64_t{pc} << 8 | static_cast<std::uint64_t>(kind) << 2 |
                             static_cast<std::uint64_t>(severity);
   auto [it, fresh] = index_.try_emplace(key, findings_.size());
@@ -22,7 +22,7 @@ Diagnostic* Reporter::add(Kind kind, Severity severity, std::uint32_t pc, int li
   findings_.emplace_back();
   findings_.back().kind = kind;
   findings_.back().severity = severity;
-  pcs_.push_back({pc, other_pc});
+  pcs_.push_back({pc, other_pc, too_early});
   return &findings_.back();
 }
 
@@ -38,7 +38,7 @@ std::vector<Diagnostic> Reporter::take() {
   };
   std::vector<Diagnostic> out;
   for (std::size_t i = 0; i < findings_.size(); ++i) {
-    if (findings_[i].kind == Kind::uninitialized_read && races_at(pcs_[i].own)) continue;
+    if (pcs_[i].too_early && races_at(pcs_[i].own)) continue;
     out.push_back(std::move(findings_[i]));
   }
   return out;
@@ -94,8 +94,9 @@ std::string thread_name(const Place& place) {
 
 void report(Exec& x, Finding finding) {
   Grid& grid = *x.grid;
-  Diagnostic* d = grid.reporter.add(finding.kind, finding.severity, x.pc,
-                                    grid.options.limits.findings, finding.other_pc);
+  Diagnostic* d =
+      grid.reporter.add(finding.kind, finding.severity, x.pc, grid.options.limits.findings,
+                        finding.other_pc, finding.too_early);
   if (d == nullptr) return;
   d->entry = grid.entry->name;
   d->place = make_place(grid, x.pc, x.block->linear, x.warp->thread(finding.lane));

@@ -22,7 +22,7 @@ class Reporter {
   /// Counts the finding if its kind is known at that pc; else returns a new one to fill in, valid
   /// until the next call. Null also when Limits::findings is reached.
   Diagnostic* add(Kind kind, Severity severity, std::uint32_t pc, int limit,
-                  std::uint32_t other_pc = ~std::uint32_t{0});
+                  std::uint32_t other_pc = ~std::uint32_t{0}, bool too_early = false);
   /// The findings. A read of bytes that a racing write had not reached yet is the race's doing: it
   /// is left out, so that the order that ran does not matter.
   std::vector<Diagnostic> take();
@@ -31,6 +31,7 @@ class Reporter {
   std::vector<Diagnostic> findings_;
   struct Pcs {
     std::uint32_t own, other;
+    bool too_early;
   };
   std::vector<Pcs> pcs_;
   std::unordered_map<std::uint64_t, std::size_t> index_;
@@ -45,6 +46,7 @@ struct Finding {
   std::optional<Range> range;
   std::optional<Place> other;
   std::uint32_t other_pc = ~std::uint32_t{0};
+  bool too_early = false;  ///< may be only because a racing write came later: see Reporter::take
 };
 void report(Exec& x, Finding finding);
 /// The place of an instruction and a thread, by linear block and thread numbers.

@@ -5,7 +5,5 @@
 namespace tilewright::emu::detail {
 
 Flow exec_multimem(Exec& x, const Inst& in) { return exec_unsupported(x, in); }
-Flow exec_tensor_copy(Exec& x, const Inst& in) { return exec_unsupported(x, in); }
-Flow exec_tensormap(Exec& x, const Inst& in) { return exec_unsupported(x, in); }
 
 }  // namespace tilewright::emu::detail

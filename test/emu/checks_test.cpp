@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each check reports its planted defect, and says nothing about the corrected kernel.
+#include "emu/bench.h"
+
+#include <gtest/gtest.h>
+
+namespace tilewright::emu {
+namespace {
+
+using test::Kernel;
+using test::Outcome;
+using test::run;
+
+struct Row {
+  std::string name;
+  Kernel kernel;
+  std::string kinds;  ///< empty: clean
+};
+std::ostream& operator<<(std::ostream& out, const Row& row) { return out << row.name; }
+
+const std::string kOutAddress = "mul.wide.u32 %rd20, %r0, 4;\nadd.s64 %rd21, %rd0, %rd20;\n";
+const std::string kShared = ".shared .align 16 .b8 s[256];\n";
+const std::string kSharedAddress =
+    "shl.b32 %r10, %r0, 2;\nmov.u32 %r11, s;\nadd.s32 %r12, %r11, %r10;\n";
+const std::string kBar = ".shared .align 8 .b64 bar;\n";
+
+std::vector<Row> memory_rows() {
+  return {
+      {"a store inside is clean", {kOutAddress + "st.global.u32 [%rd21], %r0;", "", {128}}, ""},
+      {"a store past the end",
+       {kOutAddress + "st.global.u32 [%rd21+4], %r0;", "", {128}},
+       "out_of_bounds"},
+      {"a null pointer",
+       {"mov.u64 %rd22, 0;\nst.global.u32 [%rd22], %r0;", "", {}},
+       "out_of_bounds"},
+      {"a shared address through .global",
+       {"mov.u64 %rd22, s;\ncvta.shared.u64 %rd23, %rd22;\nst.global.u32 [%rd23], %r0;",
+        kShared,
+        {}},
+       "out_of_bounds"},
+      {"shared memory past the end", {"st.shared.u32 [s+256], %r0;", kShared, {}}, "out_of_bounds"},
+      {"an odd address", {kOutAddress + "st.global.u32 [%rd21+2], %r0;", "", {256}}, "misaligned"},
+      {"a vector needs its whole alignment",
+       {"st.global.v2.u32 [%rd0+4], {%r0, %r0};", "", {256}, {}, {1, 1, 1}},
+       "misaligned"},
+      {"reading what nothing wrote",
+       {kOutAddress + "ld.global.u32 %r3, [%rd21];\nst.global.u32 [%rd21], %r3;",
+        "",
+        {128},
+        {},
+        {32, 1, 1},
+        {},
+        false},
+       "uninitialized_read"},
+      {"storing an undefined register",
+       {kOutAddress + "st.global.u32 [%rd21], %r5;", "", {128}},
+       "uninitialized_read"},
+      {"copying an undefined register is no use",
+       {"mov.u32 %r6, %r5;\n" + kOutAddress + "st.global.u32 [%rd21], %r0;", "", {128}},
+       ""},
+      {"branching on an undefined predicate",
+       {"@%p3 bra L1;\nL1:\n", "", {}},
+       "uninitialized_read"},
+      {"local memory past the end",
+       {"mov.u64 %rd22, d;\nst.local.u32 [%rd22+16], %r0;", ".local .align 16 .b8 d[16];\n", {}},
+       "out_of_bounds"},
+  };
+}
+
+std::vector<Row> race_rows() {
+  const std::string reversed =
+      "st.shared.u32 [%r12], %r0;\n{SYNC}sub.s32 %r13, 63, %r0;\nshl.b32 %r14, %r13, 2;\n"
+      "add.s32 %r15, %r11, %r14;\nld.shared.u32 %r16, [%r15];\n" +
+      kOutAddress + "st.global.u32 [%rd21], %r16;";
+  auto with = [](std::string body, const std::string& sync) {
+    body.replace(body.find("{SYNC}"), 6, sync);
+    return body;
+  };
+  const std::string flag =
+      "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra READ;\nst.global.u32 [%rd0], 7;\n{SYNC}bra END;\n"
+      "READ:\nld.acquire.gpu.global.u32 %r3, [%rd1];\nsetp.eq.u32 %p2, %r3, 0;\n@%p2 bra READ;\n"
+      "ld.global.u32 %r4, [%rd0];\nst.global.u32 [%rd2], %r4;\nEND:\n";
+  return {
+      {"shared memory behind a barrier",
+       {kSharedAddress + with(reversed, "bar.sync 0;\n"), kShared, {256}, {}, {64, 1, 1}},
+       ""},
+      {"shared memory without a barrier",
+       {kSharedAddress + with(reversed, ""), kShared, {256}, {}, {64, 1, 1}},
+       "race"},
+      {"a warp's barrier is not enough for two warps",
+       {kSharedAddress + with(reversed, "bar.warp.sync -1;\n"), kShared, {256}, {}, {64, 1, 1}},
+       "race"},
+      {"a flag released at gpu scope",
+       {with(flag, "st.release.gpu.global.u32 [%rd1], 1;\n"), "", {4, 4, 4}, {2, 1, 1}, {1, 1, 1}},
+       ""},
+      {"a flag stored behind a fence",
+       {with(flag, "fence.acq_rel.gpu;\nst.relaxed.gpu.global.u32 [%rd1], 1;\n"),
+        "",
+        {4, 4, 4},
+        {2, 1, 1},
+        {1, 1, 1}},
+       ""},
+      {"a relaxed flag",
+       {with(flag, "st.relaxed.gpu.global.u32 [%rd1], 1;\n"), "", {4, 4, 4}, {2, 1, 1}, {1, 1, 1}},
+       "race"},
+      {"a flag released at block scope",
+       {with(flag, "st.release.cta.global.u32 [%rd1], 1;\n"), "", {4, 4, 4}, {2, 1, 1}, {1, 1, 1}},
+       "race"},
+      {"a plain flag",
+       {with(flag, "st.global.u32 [%rd1], 1;\n"), "", {4, 4, 4}, {2, 1, 1}, {1, 1, 1}},
+       "race"},
+      {"blocks that update by atomics", {"red.global.add.u32 [%rd0], 1;", "", {4}, {4, 1, 1}}, ""},
+      {"blocks that store different values",
+       {"st.global.u32 [%rd0], %r1;", "", {4}, {4, 1, 1}, {1, 1, 1}},
+       "race"},
+      {"lanes behind bar.warp.sync",
+       {kSharedAddress +
+            "st.shared.u32 [%r12], %r0;\nbar.warp.sync -1;\nxor.b32 %r13, %r12, 4;\n"
+            "ld.shared.u32 %r16, [%r13];\n" +
+            kOutAddress + "st.global.u32 [%rd21], %r16;",
+        kShared,
+        {128}},
+       ""},
+      {"lanes without bar.warp.sync",
+       {kSharedAddress +
+            "st.shared.u32 [%r12], %r0;\nxor.b32 %r13, %r12, 4;\n"
+            "ld.shared.u32 %r16, [%r13];\n" +
+            kOutAddress + "st.global.u32 [%rd21], %r16;",
+        kShared,
+        {128}},
+       "unordered"},
+      {"a shuffle orders no memory",
+       {kSharedAddress +
+            "st.shared.u32 [%r12], %r0;\nshfl.sync.idx.b32 %r3, %r0, 0, 31, -1;\n"
+            "xor.b32 %r13, %r12, 4;\nld.shared.u32 %r16, [%r13];\n" +
+            kOutAddress + "st.global.u32 [%rd21], %r16;",
+        kShared,
+        {128}},
+       "unordered"},
+  };
+}
+
+std::vector<Row> barrier_rows() {
+  const std::string odd = "and.b32 %r3, %r0, 1;\nsetp.eq.u32 %p1, %r3, 1;\n";
+  return {
+      {"a barrier that half a warp skips",
+       {odd + "@%p1 bra L;\nbar.sync 0;\nL:\n", "", {}},
+       "barrier_divergence"},
+      {"a barrier in both branches is two barriers",
+       {odd + "@%p1 bra L;\nbar.sync 0;\nbra E;\nL:\nbar.sync 0;\nE:\n", "", {}},
+       "barrier_divergence"},
+      {"barrier.sync may diverge",
+       {odd + "@%p1 bra L;\nbarrier.sync 0;\nbra E;\nL:\nbarrier.sync 0;\nE:\n", "", {}},
+       ""},
+      {"a count that is no multiple of 32",
+       {"bar.sync 0, 33;", "", {}, {}, {64, 1, 1}},
+       "barrier_mismatch"},
+      {"a barrier that waits for more than the block",
+       {"bar.sync 1, 64;", "", {}},
+       "barrier_mismatch, deadlock"},
+      {"a barrier with two counts",
+       {"setp.lt.u32 %p1, %r0, 32;\n@%p1 bar.sync 1, 64;\n@!%p1 bar.sync 1, 96;",
+        "",
+        {},
+        {},
+        {96, 1, 1}},
+       "barrier_mismatch"},
+      {"a named barrier of half the block",
+       {"setp.lt.u32 %p1, %r0, 64;\n@%p1 bar.sync 1, 64;", "", {}, {}, {128, 1, 1}},
+       ""},
+      {"a shuffle that names lanes elsewhere",
+       {odd + "@%p1 bra L;\nshfl.sync.idx.b32 %r4, %r0, 0, 31, -1;\nbra E;\nL:\n"
+              "bar.warp.sync 0xaaaaaaaa;\nE:\nbar.warp.sync -1;\n",
+        "",
+        {}},
+       "shuffle_mask"},
+      {"a mask without the lane itself",
+       {"shfl.sync.idx.b32 %r4, %r0, 0, 31, 1;", "", {}},
+       "shuffle_mask"},
+      {"a spin on a word that nobody writes",
+       {"L:\nld.volatile.global.u32 %r3, [%rd0];\nsetp.eq.u32 %p1, %r3, 0;\n@%p1 bra L;", "", {4}},
+       "deadlock"},
+      {"two locks in opposite order",
+       {"setp.eq.u32 %p1, %r1, 0;\nselp.b64 %rd20, %rd0, %rd1, %p1;\n"
+        "selp.b64 %rd21, %rd1, %rd0, %p1;\nA:\natom.global.acquire.gpu.cas.b32 %r3, [%rd20], 0, "
+        "1;\n"
+        "setp.ne.u32 %p2, %r3, 0;\n@%p2 bra A;\nred.global.add.u32 [%rd2], 1;\n"
+        "W:\nld.volatile.global.u32 %r4, [%rd2];\nsetp.lt.u32 %p3, %r4, 2;\n@%p3 bra W;\n"
+        "B:\natom.global.acquire.gpu.cas.b32 %r3, [%rd21], 0, 1;\nsetp.ne.u32 %p2, %r3, 0;\n"
+        "@%p2 bra B;",
+        "",
+        {4, 4, 4},
+        {2, 1, 1},
+        {1, 1, 1}},
+       "deadlock"},
+      {"a trap", {"trap;", "", {}}, "illegal_instruction"},
+  };
+}
+
+std::vector<Row> async_rows() {
+  const std::string copy =
+      "shl.b32 %r10, %r0, 4;\nmov.u32 %r11, s;\nadd.s32 %r12, %r11, %r10;\n"
+      "mul.wide.u32 %rd20, %r0, 16;\nadd.s64 %rd21, %rd0, %rd20;\n"
+      "cp.async.cg.shared.global [%r12], [%rd21], 16;\ncp.async.commit_group;\n";
+  const std::string big = ".shared .align 128 .b8 s[512];\n";
+  const std::string use = "ld.shared.u32 %r13, [%r12];\nst.global.u32 [%rd21], %r13;";
+  const std::string init =
+      "setp.ne.u32 %p1, %r0, 0;\n@%p1 bra I;\nmbarrier.init.shared::cta.b64 [bar], 1;\n"
+      "fence.mbarrier_init.release.cluster;\nI:\nbar.sync 0;\n";
+  const std::string load =
+      "@%p1 bra J;\nmbarrier.arrive.expect_tx.shared::cta.b64 %rd30, [bar], 512;\n"
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd0], 512, [bar];\n"
+      "J:\n";
+  const std::string wait =
+      "K:\nmbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0;\n@!%p2 bra K;\n";
+  const std::string read =
+      "ld.shared.u32 %r13, [s];\nmul.wide.u32 %rd20, %r0, 4;\nadd.s64 %rd21, %rd1, %rd20;\n"
+      "st.global.u32 [%rd21], %r13;";
+  const std::string store =
+      "shl.b32 %r10, %r0, 2;\nmov.u32 %r11, s;\nadd.s32 %r12, %r11, %r10;\n"
+      "st.shared.u32 [%r12], %r0;\n{FENCE}bar.sync 0;\nsetp.ne.u32 %p1, %r0, 0;\n@%p1 bra E;\n"
+      "cp.async.bulk.global.shared::cta.bulk_group [%rd0], [s], 128;\n"
+      "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group.read 0;\nE:\n";
+  auto fenced = [&](const std::string& fence) {
+    std::string text = store;
+    return text.replace(text.find("{FENCE}"), 7, fence);
+  };
+  return {
+      {"cp.async behind its wait", {copy + "cp.async.wait_group 0;\n" + use, big, {512}}, ""},
+      {"cp.async read before its wait",
+       {copy + use, big, {512}},
+       "async_in_flight, exit_in_flight"},
+      {"cp.async waited for too late",
+       {copy + "cp.async.wait_group 1;\n" + use + "\ncp.async.wait_all;", big, {512}},
+       "async_in_flight"},
+      {"another lane's cp.async needs a barrier",
+       {copy + "cp.async.wait_all;\nxor.b32 %r12, %r12, 16;\n" + use, big, {512}},
+       "async_in_flight"},
+      {"a bulk load behind its mbarrier", {init + load + wait + read, big + kBar, {512, 128}}, ""},
+      {"a bulk load read early",
+       {init + load + read + "\n" + wait, big + kBar, {512, 128}},
+       "async_in_flight"},
+      {"a bulk load that nobody waits for", {init + load, big + kBar, {512}}, "exit_in_flight"},
+      {"an mbarrier without init",
+       {"setp.ne.u32 %p1, %r0, 0;\n" + load + wait, big + kBar, {512}},
+       "mbarrier_misuse"},
+      {"an mbarrier used before the barrier that orders its init",
+       {"setp.ne.u32 %p1, %r0, 0;\nsetp.lt.u32 %p2, %r0, 32;\n@%p1 bra I;\n"
+        "mbarrier.init.shared::cta.b64 [bar], 32;\nI:\n"
+        "@!%p2 mbarrier.arrive.shared::cta.b64 %rd30, [bar];",
+        kBar,
+        {},
+        {},
+        {64, 1, 1}},
+       "race"},
+      {"too many arrivals",
+       {init + "@%p1 bra J;\nmbarrier.arrive.shared::cta.b64 %rd30, [bar], 2;\nJ:\n", kBar, {}},
+       "mbarrier_misuse"},
+      {"a bulk store behind a proxy fence",
+       {fenced("fence.proxy.async.shared::cta;\n"), big, {128}},
+       ""},
+      {"a bulk store without a proxy fence", {fenced(""), big, {128}}, "proxy_fence"},
+      {"a bulk copy of 24 bytes",
+       {"cp.async.bulk.global.shared::cta.bulk_group [%rd0], [s], 24;", big, {128}, {}, {1, 1, 1}},
+       "misaligned"},
+  };
+}
+
+class Check : public testing::TestWithParam<Row> {};
+
+TEST_P(Check, ReportsWhatIsPlanted) {
+  const Row& row = GetParam();
+  for (std::uint64_t seed = 0; seed < 9; ++seed) {
+    Options o;
+    o.seed = seed;
+    o.delivery = static_cast<Delivery>(seed % 3);
+    o.divergence = static_cast<Divergence>(seed / 3 % 3);
+    const Outcome out = run(row.kernel, o);
+    const bool good = row.kinds.empty() ? out.report.findings.empty() && out.report.completed
+                                        : out.kinds().starts_with(row.kinds);
+    EXPECT_TRUE(good) << row.name << ", seed " << seed << ", wanted '" << row.kinds << "':\n"
+                      << out.text();
+    if (HasFailure()) return;
+  }
+}
+
+std::string test_name(const testing::TestParamInfo<Row>& row) {
+  std::string out;
+  for (const char c : row.param.name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      out += c;
+    } else {
+      out += '_';
+    }
+  }
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Memory, Check, testing::ValuesIn(memory_rows()), test_name);
+INSTANTIATE_TEST_SUITE_P(Races, Check, testing::ValuesIn(race_rows()), test_name);
+INSTANTIATE_TEST_SUITE_P(Barriers, Check, testing::ValuesIn(barrier_rows()), test_name);
+INSTANTIATE_TEST_SUITE_P(Asynchronous, Check, testing::ValuesIn(async_rows()), test_name);
+
+}  // namespace
+}  // namespace tilewright::emu
