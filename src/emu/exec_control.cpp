@@ -8,6 +8,7 @@
 #include "emu/schedule.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -16,27 +17,34 @@ namespace tilewright::emu::detail {
 namespace {
 
 constexpr std::uint32_t kMaxDepth = 512;
+constexpr std::uint32_t kNotSpinning = 0xffffffff;
 constexpr std::size_t kMaxLocalRows = 1 << 17;  ///< 512 KiB a thread, as on hardware
 
+/// Four chains at once: one alone would wait for each multiplication.
 std::uint64_t frame_hash(const Exec& x) {
   const Frame& frame = x.warp->frames[x.split->frame];
   const FunctionCode& fc = x.grid->code->functions[frame.function];
   const auto* words = reinterpret_cast<const std::uint64_t*>(x.frame);
-  std::uint64_t h = 0x9e3779b97f4a7c15ULL;
-  for (std::uint32_t i = 0; i < fc.frame_bytes / 8; ++i) {
-    h = (h ^ words[i]) * 0xff51afd7ed558ccdULL;
-    h ^= h >> 32;
+  constexpr std::uint64_t kOdd = 0xff51afd7ed558ccdULL;
+  std::array<std::uint64_t, 4> h{kOdd, kOdd << 1, kOdd << 2, kOdd << 3};
+  for (std::uint32_t i = 0; i < fc.frame_bytes / 8; i += 4) {  // frames have multiples of 128 bytes
+    for (std::uint32_t j = 0; j < 4; ++j) {
+      h[j] = (h[j] ^ words[i + j]) * kOdd;
+      h[j] ^= h[j] >> 32;
+    }
   }
-  return h;
+  return ((h[0] * kOdd ^ h[1]) * kOdd ^ h[2]) * kOdd ^ h[3];
 }
 
-/// A loop whose registers come back unchanged, with memory unchanged, cannot end by itself.
+/// A loop whose registers come back unchanged, with memory unchanged, cannot end by itself. While
+/// registers change, a loop is looked at again only much later: hashing costs.
 bool spins(Exec& x) {
   Split& s = *x.split;
   const std::uint64_t hash = frame_hash(x);
-  const bool same = s.spin_pc == x.pc && s.spin_hash == hash;
+  const bool looked = s.spin_pc == x.pc;
+  const bool same = looked && s.spin_hash == hash;
   if (same && s.seen_version == x.run->version) return true;
-  s.spin_pc = x.pc;
+  s.spin_pc = looked && !same && !s.polled ? kNotSpinning : x.pc;
   s.spin_hash = hash;
   s.seen_version = x.run->version;
   return false;
@@ -48,8 +56,9 @@ Flow jump(Exec& x, std::uint32_t target, bool backward) {
   if (!backward) return Flow::jump;
   ++s.branches;
   if ((s.branches & 31) == 0 || s.spin_pc == x.pc || s.polled) {
+    const bool spinning = spins(x);
     s.polled = false;
-    if (spins(x)) {
+    if (spinning) {
       s.wait = Wait::memory;
       x.run->spinning.push_back(x.warp);
       return Flow::stop;

@@ -125,7 +125,25 @@ void after_strong_read(Exec& x, const Inst& in, int operand) {
 
 namespace {
 
+/// All lanes at once: what one of them wrote counts for the others' copies only when they know of
+/// it, and then its own fence counts too.
+void proxy_fence_together(Exec& x) {
+  LaneClocks& c = x.warp->clocks;
+  auto now =
+      c.common.generic ? std::make_shared<Clock>(*c.common.generic) : std::make_shared<Clock>();
+  if (now->at.size() < x.block->threads) now->at.resize(x.block->threads);
+  for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(left));
+    now->at[x.warp->thread(lane)] = c.epoch[lane]++;
+  }
+  c.common.async = join(c.common.async, now);
+}
+
 void proxy_fence(Exec& x) {
+  if (!x.warp->clocks.each && !x.warp->clocks.common.foreign && (x.warp->live & ~x.mask) == 0) {
+    proxy_fence_together(x);
+    return;
+  }
   x.warp->clocks.split();
   for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));

@@ -3,6 +3,7 @@
 #include "emu/access.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 namespace tilewright::emu::detail {
@@ -44,53 +45,176 @@ struct Settled {
 
 }  // namespace
 
-bool note_row(Exec& x, const ShadowTarget& target, unsigned words, Access access,
-              Strength strength) {
-  std::uint32_t epoch = 0;
-  if (!one_epoch(x.warp->clocks, ~std::uint32_t{0}, epoch)) return false;
-  const Settled settled(x, target);
-  const std::uint32_t first = x.warp->id * 32;
-  const auto scope = static_cast<std::uint32_t>(strength);
-  const std::uint64_t own = Record::make(epoch, x.block->number, first, scope, 15).bits;
-  const ShadowView v = target.view;
-  const unsigned count = 32 * words;
-  // A thread's own earlier write is in order too: its record differs in epoch, scope, mask only.
-  constexpr std::uint64_t kWho = (std::uint64_t{Record::kBlockLimit} << Record::kBlockShift) |
-                                 (0xfffULL << Record::kAgentShift);
+namespace {
+
+constexpr std::uint64_t kWho =
+    (std::uint64_t{Record::kBlockLimit} << Record::kBlockShift) | (0xfffULL << Record::kAgentShift);
+
+/// Lanes that access consecutive elements of `words` words each; a constant, for vector code.
+template <unsigned words>
+struct Row {
+  Exec& x;
+  const ShadowTarget& target;
+  std::uint32_t scope;
+  Settled settled;
+  std::array<std::uint64_t, 32> own;  ///< records of reads: with the warp's first thread
+
+  Row(Exec& x_, const ShadowTarget& t, Strength strength)
+      : x(x_), target(t), scope(static_cast<std::uint32_t>(strength)), settled(x_, t) {
+    const auto& epoch = x.warp->clocks.epoch;
+    const std::uint64_t rest = Record::make(0, x.block->number, x.warp->id * 32, scope, 15).bits;
+    for (unsigned l = 0; l < 32; ++l)
+      own[l] = rest | std::uint64_t{epoch[l]} << Record::kEpochShift;
+  }
+  static constexpr unsigned kCount = 32 * words;
+  bool known(unsigned word, Record r) const {
+    return precedes(x, target, r, thread_actor(x, word / words));
+  }
+  bool writers_known() const;
+  bool readers_join() const;
+  bool readers_known() const;
+  void record_read();
+  void record_joint_read();
+  void record_write();
+  bool only_me(unsigned word) const;
+  bool joins(unsigned word) const;
+};
+
+/// A thread's own earlier write is in order too: its record differs in epoch, scope, mask only.
+template <unsigned words>
+bool Row<words>::writers_known() const {
   bool good = true;
-  for (unsigned i = 0; i < count; ++i) {
-    const std::uint64_t me = own + (std::uint64_t{i / words} << Record::kAgentShift);
-    const std::uint64_t w = v.writer[i];
+  for (unsigned i = 0; i < kCount; ++i) {
+    const std::uint64_t me = own[i / words] + (std::uint64_t{i / words} << Record::kAgentShift);
+    const std::uint64_t w = target.view.writer[i];
     good &= settled(w) | (((w ^ me) & kWho) == 0);
   }
-  const std::uint64_t reader = own & ~kMaskBits;
-  if (access == Access::read) {
-    for (unsigned i = 0; i < count; ++i) {
-      const std::uint64_t r = v.reader[i];
-      good &= settled(r) | ((r & ~kMaskBits) == reader);
-    }
-    if (!good) return false;
-    for (unsigned i = 0; i < count; ++i) {
-      const std::uint32_t bit = 1U << (i / words);
-      const bool same = (v.reader[i] & ~kMaskBits) == reader;
+  if (good) return true;
+  for (unsigned i = 0; i < kCount; ++i) {
+    const Record w{target.view.writer[i]};
+    if (!settled(w.bits) && !known(i, w)) return false;
+  }
+  return true;
+}
+
+/// The only earlier reader of the word is the lane that accesses it now.
+template <unsigned words>
+bool Row<words>::only_me(unsigned i) const {
+  constexpr std::uint64_t kRest = kWho | std::uint64_t{7} << Record::kScopeShift;
+  return ((target.view.reader[i] ^ own[i / words]) & kRest) == 0 &&
+         target.view.lanes[i] == 1U << (i / words);
+}
+
+/// Other warps read the word since the block's last barrier, and so does this one.
+template <unsigned words>
+bool Row<words>::joins(unsigned i) const {
+  const Record r{target.view.reader[i]};
+  const std::uint32_t floor = x.block->floor + 1;
+  return r.block() == x.block->number && r.epoch() == floor && r.scope() == 0 && scope == 0 &&
+         x.warp->clocks.epoch[i / words] == floor &&
+         (r.agent() < x.block->threads || r.agent() == kManyWarps);
+}
+
+template <unsigned words>
+bool Row<words>::readers_join() const {
+  for (unsigned i = 0; i < kCount; ++i) {
+    const std::uint64_t r = target.view.reader[i];
+    const bool same = (r & ~kMaskBits) == (own[i / words] & ~kMaskBits);
+    if (!settled(r) && !same && !only_me(i) && !joins(i)) return false;
+  }
+  return true;
+}
+
+template <unsigned words>
+void Row<words>::record_read() {
+  const ShadowView v = target.view;
+  for (unsigned i = 0; i < kCount; ++i) {
+    const std::uint32_t bit = 1U << (i / words);
+    const bool same = (v.reader[i] & ~kMaskBits) == (own[i / words] & ~kMaskBits);
+    v.lanes[i] = same ? v.lanes[i] | bit : bit;
+    v.reader[i] = own[i / words];
+    v.reader_pc[i] = x.pc;
+  }
+}
+
+template <unsigned words>
+void Row<words>::record_joint_read() {
+  const ShadowView v = target.view;
+  for (unsigned i = 0; i < kCount; ++i) {
+    const std::uint32_t bit = 1U << (i / words);
+    const Record r{v.reader[i]};
+    const bool same = (r.bits & ~kMaskBits) == (own[i / words] & ~kMaskBits);
+    v.reader_pc[i] = x.pc;
+    if (same || settled(r.bits) || !joins(i)) {
       v.lanes[i] = same ? v.lanes[i] | bit : bit;
-      v.reader[i] = own;
-      v.reader_pc[i] = x.pc;
+      v.reader[i] = own[i / words];
+      continue;
     }
-    return true;
+    const std::uint32_t warps = r.agent() == kManyWarps ? v.lanes[i] : 1U << (r.agent() / 32);
+    v.lanes[i] = warps | 1U << x.warp->id;
+    v.reader[i] = Record::make(r.epoch(), x.block->number, kManyWarps, 0, 15).bits;
   }
-  for (unsigned i = 0; i < count; ++i) {
-    const std::uint64_t r = v.reader[i];
-    const bool only_me = ((r & ~kMaskBits) == reader) & (v.lanes[i] == 1U << (i / words));
-    good &= settled(r) | only_me;
+}
+
+/// A write must know of every reader: threads of one warp, or one asynchronous copy.
+template <unsigned words>
+bool Row<words>::readers_known() const {
+  for (unsigned i = 0; i < kCount; ++i) {
+    const Record r{target.view.reader[i]};
+    if (settled(r.bits) || only_me(i)) continue;
+    if (r.agent() >= kAgents) return false;
+    if (r.agent() >= x.grid->threads()) {
+      if (!known(i, r)) return false;
+      continue;
+    }
+    const std::uint32_t first = r.agent() & ~31U;
+    for (std::uint32_t left = target.view.lanes[i]; left != 0; left &= left - 1) {
+      const auto lane = static_cast<std::uint32_t>(std::countr_zero(left));
+      if (!known(i, Record::make(r.epoch(), r.block(), first + lane, 0, 15))) return false;
+    }
   }
-  if (!good) return false;
-  for (unsigned i = 0; i < count; ++i) {
-    v.writer[i] = own + (std::uint64_t{i / words} << Record::kAgentShift);
+  return true;
+}
+
+template <unsigned words>
+void Row<words>::record_write() {
+  const ShadowView v = target.view;
+  for (unsigned i = 0; i < kCount; ++i) {
+    v.writer[i] = own[i / words] + (std::uint64_t{i / words} << Record::kAgentShift);
     v.reader[i] = 0;
     v.writer_pc[i] = x.pc;
   }
+}
+
+template <unsigned words>
+bool note(Exec& x, const ShadowTarget& target, Access access, Strength strength) {
+  Row<words> row(x, target, strength);
+  if (!row.writers_known()) return false;
+  bool plain = true;
+  for (unsigned i = 0; i < row.kCount; ++i) {
+    const std::uint64_t r = target.view.reader[i];
+    const bool same = (r & ~kMaskBits) == (row.own[i / words] & ~kMaskBits);
+    plain &= row.settled(r) | (same & (access == Access::read));
+  }
+  if (access != Access::read) {
+    if (!plain && !row.readers_known()) return false;
+    row.record_write();
+    return true;
+  }
+  if (plain) {
+    row.record_read();
+    return true;
+  }
+  if (!row.readers_join()) return false;
+  row.record_joint_read();
   return true;
+}
+
+}  // namespace
+
+bool note_row(Exec& x, const ShadowTarget& target, unsigned words, Access access,
+              Strength strength) {
+  return words == 1 ? note<1>(x, target, access, strength) : note<2>(x, target, access, strength);
 }
 
 bool note_broadcast(Exec& x, std::uint32_t mask, const ShadowTarget& target, unsigned words,
