@@ -57,32 +57,65 @@ struct Row {
   const ShadowTarget& target;
   std::uint32_t scope;
   Settled settled;
+  bool one_epoch = false;
   std::array<std::uint64_t, 32> own;  ///< records of reads: with the warp's first thread
 
   Row(Exec& x_, const ShadowTarget& t, Strength strength)
       : x(x_), target(t), scope(static_cast<std::uint32_t>(strength)), settled(x_, t) {
     const auto& epoch = x.warp->clocks.epoch;
     const std::uint64_t rest = Record::make(0, x.block->number, x.warp->id * 32, scope, 15).bits;
-    for (unsigned l = 0; l < 32; ++l)
+    std::uint64_t differ = 0;
+    for (unsigned l = 0; l < 32; ++l) {
       own[l] = rest | std::uint64_t{epoch[l]} << Record::kEpochShift;
+      differ |= own[l] ^ own[0];
+    }
+    one_epoch = differ == 0;
   }
   static constexpr unsigned kCount = 32 * words;
   bool known(unsigned word, Record r) const {
     return precedes(x, target, r, thread_actor(x, word / words));
   }
+  bool same_readers() const;
+  bool consecutive_writers() const;
   bool writers_known() const;
+  bool plain(Access access, bool same) const;
   bool readers_join() const;
   bool readers_known() const;
   void record_read();
   void record_joint_read();
+  void record_same_joint_read();
   void record_write();
   bool only_me(unsigned word) const;
   bool joins(unsigned word) const;
 };
 
+/// All words have the same record of readers: one look suffices.
+template <unsigned words>
+bool Row<words>::same_readers() const {
+  std::uint64_t differ = 0;
+  for (unsigned i = 0; i < kCount; ++i)
+    differ |= target.view.reader[i] ^ target.view.reader[0];
+  return differ == 0;
+}
+
+/// The lanes of one warp, in order, wrote the words in one epoch.
+template <unsigned words>
+bool Row<words>::consecutive_writers() const {
+  std::uint64_t differ = 0;
+  for (unsigned i = 0; i < kCount; ++i) {
+    const std::uint64_t lane = std::uint64_t{i / words} << Record::kAgentShift;
+    differ |= (target.view.writer[i] - lane) ^ target.view.writer[0];
+  }
+  return differ == 0;
+}
+
 /// A thread's own earlier write is in order too: its record differs in epoch, scope, mask only.
 template <unsigned words>
 bool Row<words>::writers_known() const {
+  const std::uint64_t one = target.view.writer[0];
+  if (consecutive_writers() && settled(one) && settled(target.view.writer[kCount - 1])) {
+    return true;
+  }
   bool good = true;
   for (unsigned i = 0; i < kCount; ++i) {
     const std::uint64_t me = own[i / words] + (std::uint64_t{i / words} << Record::kAgentShift);
@@ -187,15 +220,38 @@ void Row<words>::record_write() {
 }
 
 template <unsigned words>
+bool Row<words>::plain(Access access, bool same) const {
+  bool good = true;
+  for (unsigned i = 0; i < (same ? 1 : kCount); ++i) {
+    const std::uint64_t r = target.view.reader[i];
+    const bool mine = (r & ~kMaskBits) == (own[i / words] & ~kMaskBits);
+    good &= settled(r) | (mine & (access == Access::read));
+  }
+  return good;
+}
+
+/// Records a read where all words had the same readers, from other warps.
+template <unsigned words>
+void Row<words>::record_same_joint_read() {
+  const ShadowView v = target.view;
+  const Record r{v.reader[0]};
+  const bool many = r.agent() == kManyWarps;
+  const std::uint32_t both = 1U << x.warp->id | (many ? 0 : 1U << (r.agent() / 32));
+  const std::uint32_t keep = many ? ~std::uint32_t{0} : 0;
+  const std::uint64_t bits = Record::make(r.epoch(), x.block->number, kManyWarps, 0, 15).bits;
+  for (unsigned i = 0; i < kCount; ++i) {
+    v.lanes[i] = (v.lanes[i] & keep) | both;
+    v.reader[i] = bits;
+    v.reader_pc[i] = x.pc;
+  }
+}
+
+template <unsigned words>
 bool note(Exec& x, const ShadowTarget& target, Access access, Strength strength) {
   Row<words> row(x, target, strength);
   if (!row.writers_known()) return false;
-  bool plain = true;
-  for (unsigned i = 0; i < row.kCount; ++i) {
-    const std::uint64_t r = target.view.reader[i];
-    const bool same = (r & ~kMaskBits) == (row.own[i / words] & ~kMaskBits);
-    plain &= row.settled(r) | (same & (access == Access::read));
-  }
+  const bool same = row.same_readers() && row.one_epoch;
+  const bool plain = row.plain(access, same);
   if (access != Access::read) {
     if (!plain && !row.readers_known()) return false;
     row.record_write();
@@ -203,6 +259,10 @@ bool note(Exec& x, const ShadowTarget& target, Access access, Strength strength)
   }
   if (plain) {
     row.record_read();
+    return true;
+  }
+  if (same && row.joins(0) && Record{target.view.reader[0]}.agent() / 32 != x.warp->id) {
+    row.record_same_joint_read();
     return true;
   }
   if (!row.readers_join()) return false;
