@@ -6,6 +6,7 @@
 #include "emu/gather.h"
 #include "emu/handlers.h"
 #include "emu/race.h"
+#include "emu/word.h"
 
 #include <algorithm>
 #include <bit>
@@ -146,10 +147,10 @@ bool open_barrier(Exec& x, BarrierState& b, std::uint32_t id, std::uint32_t coun
 }
 
 void write_result(Exec& x, const Inst& in, const BarrierState& b) {
-  const bool popc = in.info->opcode->has(ptx::mod("popc"));
+  const bool popc = in.info->opcode->has(word<"popc">());
   std::uint64_t value = b.result_true;
   if (!popc) {
-    const bool any = in.info->opcode->has(ptx::mod("or"));
+    const bool any = in.info->opcode->has(word<"or">());
     value = any ? b.result_true != 0 : b.result_true == b.result_votes;
   }
   for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
@@ -165,9 +166,9 @@ struct Arrival {
 Arrival read_arrival(Exec& x, const Inst& in) {
   const OpInfo& info = *in.info;
   Arrival a;
-  a.red = info.opcode->has(ptx::mod("red"));
-  a.arrive = info.opcode->has(ptx::mod("arrive"));
-  a.aligned = info.opcode->row().opcode == "bar" || info.opcode->has(ptx::mod("aligned"));
+  a.red = info.opcode->has(word<"red">());
+  a.arrive = info.opcode->has(word<"arrive">());
+  a.aligned = info.opcode->row().opcode == "bar" || info.opcode->has(word<"aligned">());
   const int first = a.red ? 1 : 0;
   const int count_operands = info.operands - first - (a.red ? 1 : 0);
   const unsigned lane = first_lane(x.mask);

@@ -5,6 +5,7 @@
 #include "emu/gather.h"
 #include "emu/handlers.h"
 #include "emu/race.h"
+#include "emu/word.h"
 
 #include <bit>
 
@@ -42,17 +43,17 @@ void misuse(Exec& x, unsigned lane, std::string message) {
 
 Flow exec_barrier_cluster(Exec& x, const Inst& in) {
   const ptx::Opcode& op = *in.info->opcode;
-  if (op.has(ptx::mod("aligned")) && gather_aligned(x) == Gather::wait) return Flow::stop;
+  if (op.has(word<"aligned">()) && gather_aligned(x) == Gather::wait) return Flow::stop;
   Cluster& c = *x.block->cluster;
   const std::uint32_t base = x.block->rank * x.block->threads;
   c.arrived_phase.resize(c.blocks.size() * x.block->threads);
-  if (op.has(ptx::mod("arrive"))) {
+  if (op.has(word<"arrive">())) {
     for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
       const auto lane = static_cast<unsigned>(std::countr_zero(left));
       std::uint64_t& mine = c.arrived_phase[base + x.warp->thread(lane)];
       if (mine > c.phase) misuse(x, lane, "arrives at the cluster's barrier twice without a wait");
       mine = c.phase + 1;
-      if (!op.has(ptx::mod("relaxed"))) {
+      if (!op.has(word<"relaxed">())) {
         c.arriving = join(c.arriving, release_snapshot(*x.warp, lane));
       }
       ++c.arrived;

@@ -4,6 +4,7 @@
 #include "emu/async.h"
 #include "emu/handlers.h"
 #include "emu/mbarrier.h"
+#include "emu/word.h"
 
 #include <algorithm>
 #include <bit>
@@ -137,8 +138,8 @@ Flow exec_cp_async(Exec& x, const Inst& in) {
 Flow exec_cp_async_group(Exec& x, const Inst& in) {
   Warp& w = *x.warp;
   const ptx::Opcode& op = *in.info->opcode;
-  const bool commit = op.has(ptx::mod("commit_group"));
-  const bool all = op.has(ptx::mod("wait_all"));
+  const bool commit = op.has(word<"commit_group">());
+  const bool all = op.has(word<"wait_all">());
   if (commit) {
     for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
       ++w.cp_epoch[static_cast<unsigned>(std::countr_zero(left))];
@@ -166,7 +167,7 @@ Flow exec_cp_async_group(Exec& x, const Inst& in) {
 
 /// An arrival that takes place once the thread's earlier copies are complete.
 Flow exec_cp_async_mbarrier(Exec& x, const Inst& in) {
-  const bool noinc = in.info->opcode->has(ptx::mod("noinc"));
+  const bool noinc = in.info->opcode->has(word<"noinc">());
   const Addresses a = read_addresses(x, in, 0);
   for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));

@@ -4,6 +4,7 @@
 #include "emu/gather.h"
 #include "emu/handlers.h"
 #include "emu/traffic.h"
+#include "emu/word.h"
 
 #include <bit>
 #include <cstring>
@@ -22,7 +23,7 @@ struct Loaded {
 };
 
 unsigned matrices(const ptx::Opcode& op) {
-  return op.has(ptx::mod("x4")) ? 4 : op.has(ptx::mod("x2")) ? 2 : 1;
+  return op.has(word<"x4">()) ? 4 : op.has(word<"x2">()) ? 2 : 1;
 }
 
 /// Window addresses of the rows; generic ones must lie in shared memory.
@@ -48,7 +49,7 @@ Flow exec_ldmatrix(Exec& x, const Inst& in) {
   const ptx::Opcode& op = *in.info->opcode;
   if (gather_aligned(x) == Gather::wait) return Flow::stop;
   const unsigned count = matrices(op);
-  const bool transposed = op.has(ptx::mod("trans"));
+  const bool transposed = op.has(word<"trans">());
   Addresses a = read_addresses(x, in, 1);
   a.mask &= count == 4 ? ~std::uint32_t{0} : (1U << (8 * count)) - 1;
   count_access(x, Space::shared, a, kRowBytes, Access::read);
@@ -84,7 +85,7 @@ Flow exec_stmatrix(Exec& x, const Inst& in) {
   const ptx::Opcode& op = *in.info->opcode;
   if (gather_aligned(x) == Gather::wait) return Flow::stop;
   const unsigned count = matrices(op);
-  const bool transposed = op.has(ptx::mod("trans"));
+  const bool transposed = op.has(word<"trans">());
   Addresses a = read_addresses(x, in, 0);
   a.mask &= count == 4 ? ~std::uint32_t{0} : (1U << (8 * count)) - 1;
   count_access(x, Space::shared, a, kRowBytes, Access::write);

@@ -4,6 +4,7 @@
 #include "emu/handlers.h"
 #include "emu/number.h"
 #include "emu/tile.h"
+#include "emu/word.h"
 
 #include <bit>
 
@@ -39,9 +40,9 @@ Arithmetic read_types(const ptx::Opcode& op) {
   how.a = op.type(1);
   how.b = op.type(2);
   how.c = op.type(3);
-  how.saturate = op.has(ptx::mod("satfinite"));
-  how.bits_xor = op.has(ptx::mod("xor"));
-  how.bits_and = op.has(ptx::mod("and"));
+  how.saturate = op.has(word<"satfinite">());
+  how.bits_xor = op.has(word<"xor">());
+  how.bits_and = op.has(word<"and">());
   return how;
 }
 
@@ -137,7 +138,7 @@ Flow exec_mma(Exec& x, const Inst& in) {
   const Shape s = read_shape(op);
   const Arithmetic how = read_types(op);
   const bool volta = s.k == 4 && how.a == Type::f16;
-  const bool sparse = op.has(ptx::mod("sp")) || op.has(ptx::mod("sp::ordered_metadata"));
+  const bool sparse = op.has(word<"sp">()) || op.has(word<"sp::ordered_metadata">());
   const bool whole = how.a != Type::none && how.b != Type::none && how.c != Type::none;
   if (volta || sparse || !whole) return exec_unsupported(x, in);
   if (gather_aligned(x) == Gather::wait) return Flow::stop;

@@ -2,6 +2,8 @@
 // Warp-wide instructions: parks lanes until those they name have come; reports those that cannot.
 #include "emu/gather.h"
 
+#include "emu/word.h"
+
 #include <bit>
 
 namespace tilewright::emu::detail {
@@ -127,8 +129,8 @@ namespace {
 
 void report_stuck(Grid& grid, Warp& w, const Split& s) {
   const ptx::Opcode* opcode = grid.code->insts[s.pc].info->opcode;
-  const bool aligned = opcode->row().opcode == "bar" ? !opcode->has(ptx::mod("warp"))
-                                                     : opcode->has(ptx::mod("aligned"));
+  const bool aligned =
+      opcode->row().opcode == "bar" ? !opcode->has(word<"warp">()) : opcode->has(word<"aligned">());
   const Kind kind = aligned ? Kind::barrier_divergence : Kind::shuffle_mask;
   if (!grid.checks(kind)) return;
   Diagnostic* d = grid.reporter.add(kind, Severity::error, s.pc, grid.options.limits.findings);

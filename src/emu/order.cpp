@@ -3,6 +3,7 @@
 #include "emu/order.h"
 
 #include "emu/handlers.h"
+#include "emu/word.h"
 
 #include <algorithm>
 #include <bit>
@@ -189,12 +190,12 @@ void memory_fence(Exec& x, const OpInfo& info) {
 /// membar, fence, fence.proxy: proxies first, since their rows name scopes too.
 Flow exec_fence(Exec& x, const Inst& in) {
   const ptx::Opcode& op = *in.info->opcode;
-  if (op.has(ptx::mod("proxy"))) {
+  if (op.has(word<"proxy">())) {
     // Aliases of one address are not modelled apart; the tensor map proxy reads maps at issue.
-    if (!op.has(ptx::mod("alias"))) proxy_fence(x);
+    if (!op.has(word<"alias">())) proxy_fence(x);
     return Flow::next;
   }
-  if (op.has(ptx::mod("mbarrier_init"))) return Flow::next;
+  if (op.has(word<"mbarrier_init">())) return Flow::next;
   memory_fence(x, *in.info);
   return Flow::next;
 }
