@@ -3,6 +3,7 @@
 #include "lang/facts.h"
 #include "lang/fold.h"
 #include "lang/tracer.h"
+#include "tilewright/number_formats.h"
 #include "tilewright/value.h"
 
 #include <bit>
@@ -48,6 +49,12 @@ std::optional<Value> fold_conversion(const Value& x, Type to) {
             ? std::bit_cast<std::int64_t>(static_cast<double>(raw))
             : static_cast<std::int64_t>(std::bit_cast<std::uint32_t>(static_cast<float>(raw)));
     return ValueAccess::constant(to, out);
+  }
+  if ((x.type() == f16 || x.type() == bf16) && to == f32) {
+    auto half = static_cast<std::uint16_t>(raw);
+    float value = x.type() == f16 ? f16_to_f32(half) : bf16_to_f32(half);
+    return ValueAccess::constant(f32,
+                                 static_cast<std::int64_t>(std::bit_cast<std::uint32_t>(value)));
   }
   if (x.type() == f32 && (to == f16 || to == bf16)) {
     float value = std::bit_cast<float>(static_cast<std::uint32_t>(raw));

@@ -286,6 +286,14 @@ Value min_or_max(BinaryOp op, const Arg& a, const Arg& b, NanMode nan, const cha
   if (p.a.is_constant() && p.b.is_constant() && is_integer(p.type)) {
     return ValueAccess::constant(p.type, *fold(op, p.type, p.a.constant(), p.b.constant()));
   }
+  bool has_constant = p.a.is_constant() || p.b.is_constant();
+  if ((p.type == f16 || p.type == bf16) && has_constant) {
+    // ptxas 13.0 leaves a 16-bit constant of min and max in both halves of the register, and gives
+    // +0 for -0 (seen in SASS and on an H200). Going through f32 is exact.
+    Value wide = min_or_max(op, Arg(settled(p.a, p.at).to(f32, p.at), p.at),
+                            Arg(settled(p.b, p.at).to(f32, p.at), p.at), nan, what);
+    return wide.to(p.type, p.at);
+  }
   std::string stem = smaller ? "min." : "max.";
   if (nan == NanMode::propagate && is_real(p.type)) {
     if (p.type == f64) refuse_type(what, p.type, "f16, bf16 and f32 where NaN is propagated", p.at);
