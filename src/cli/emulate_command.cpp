@@ -6,14 +6,15 @@
 #include "cli/interrupt.h"
 #include "cli/program.h"
 #include "cli/text.h"
+#include "cli/whole_number.h"
+#include "io/file.h"
 #include "tilewright/module.h"
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <optional>
+#include <span>
 
 namespace tilewright::cli {
 namespace {
@@ -56,9 +57,9 @@ struct Summary {
 };
 
 std::string read_text(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::string text(std::istreambuf_iterator<char>(in), {});
-  if (!in) throw Error(ErrorKind::user, path + ": cannot read");
+  const io::Source source(path);
+  std::string text(source.size(), '\0');
+  source.read(0, std::as_writable_bytes(std::span(text)));
   return text;
 }
 
@@ -262,16 +263,21 @@ void emulate(Program& program, Request request) {
 void add_schedule_options(CLI::App& command, Request& request) {
   command.add_option("--check", request.checks, "all, none, or kinds such as race,unordered")
       ->capture_default_str();
-  command.add_option("--seed", request.options.seed, "Schedule")->capture_default_str();
+  command.add_option("--seed", request.options.seed, "Schedule")
+      ->check(whole_number())
+      ->capture_default_str();
   command.add_option("--seeds", request.seeds, "How many schedules, from --seed on")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 32))
+      ->check(whole_number(1, std::uint64_t{1} << 32))
       ->capture_default_str();
   command.add_option("--residency", request.residency, "Blocks alive at a time: all|estimate|one");
   command.add_option("--delivery", request.delivery, "Asynchronous copies: late|eager|random");
   command.add_option("--divergence", request.divergence, "converge|maximal|random");
-  command.add_option("--max-memory", request.options.limits.memory_bytes, "Bytes of host memory");
-  command.add_option("--max-steps", request.options.limits.steps, "Warp instructions of a launch");
-  command.add_option("--max-output", request.options.limits.output_bytes, "Bytes of printf");
+  command.add_option("--max-memory", request.options.limits.memory_bytes, "Bytes of host memory")
+      ->check(whole_number(0, INT64_MAX));
+  command.add_option("--max-steps", request.options.limits.steps, "Warp instructions of a launch")
+      ->check(whole_number());
+  command.add_option("--max-output", request.options.limits.output_bytes, "Bytes of printf")
+      ->check(whole_number(0, INT64_MAX));
 }
 
 }  // namespace
@@ -287,7 +293,7 @@ void add_emulate_command(CLI::App& app, Program& program) {
   command->add_option("--block", request->block, "Threads of a block")->capture_default_str();
   command->add_option("--cluster", request->cluster, "Blocks of a cluster")->capture_default_str();
   command->add_option("--smem", request->smem, "Dynamic shared memory in bytes")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0, INT64_MAX));
   command->add_flag("--cooperative", request->cooperative, "All blocks are resident");
   command
       ->add_option("--arg", request->args,

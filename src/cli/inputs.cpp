@@ -2,6 +2,7 @@
 // Reading an operator's inputs and options from files and settings.
 #include "cli/inputs.h"
 
+#include "cli/whole_number.h"
 #include "tilewright/case_file.h"
 #include "tilewright/npy.h"
 #include "tilewright/npz.h"
@@ -95,12 +96,15 @@ void add_input_options(CLI::App& command, InputRequest& request) {
                   "Case file (.safetensors), or .npz or .npy of tensors; may be repeated")
       ->allow_extra_args(false);
   command
-      .add_option("--set", request.sets,
-                  "Option as NAME=VALUE, or tensor as NAME=@FILE[#MEMBER][:TYPE]; may be repeated")
+      .add_option(
+          "--set", request.sets,
+          "Option as NAME=VALUE, or tensor as NAME=@FILE[#MEMBER][:TYPE]; may be repeated, and "
+          "the last of a name counts")
       ->allow_extra_args(false);
   command.add_option("--problem", request.problem,
                      "Make inputs of these sizes and types: T=8,H=4096,x=bf16");
-  command.add_option("--input-seed", request.seed, "Seed of the inputs that are made");
+  command.add_option("--input-seed", request.seed, "Seed of the inputs that are made")
+      ->check(whole_number());
 }
 
 std::vector<Array> read_arrays(const std::string& text) {

@@ -18,10 +18,11 @@ int fail(const std::string& message) {
 }
 
 /// The message after the line that it is about: of PTX or of a kernel's source, not of this
-/// program.
+/// library.
 std::string located(const Error& error) {
   const SourceLoc where = error.where();
-  const bool ours = std::string_view(where.file).find("src/cli/") != std::string_view::npos;
+  const std::string_view file = where.file;
+  const bool ours = file.find("src/") != std::string_view::npos && file.ends_with(".cpp");
   if (where.line == 0 || ours) return error.message();
   return base_name(where.file) + ":" + std::to_string(where.line) + ": " + error.message();
 }

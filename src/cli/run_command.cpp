@@ -8,6 +8,7 @@
 #include "cli/program.h"
 #include "cli/session.h"
 #include "cli/text.h"
+#include "cli/whole_number.h"
 
 #include <algorithm>
 #include <memory>
@@ -172,7 +173,7 @@ void add_run_command(CLI::App& app, Program& program) {
   command->add_flag_callback(
       "--counters", [request] { request->counting = emu::Counting::on; },
       "Count executions, sectors and bank conflicts in the emulator");
-  command->add_option("--seed", request->seed, "Schedule of the emulator");
+  command->add_option("--seed", request->seed, "Schedule of the emulator")->check(whole_number());
   add_json_flag(*command, request->format);
   command->callback([&program, request] { run(program, *request); });
 }

@@ -16,6 +16,9 @@
 namespace tilewright::io {
 namespace {
 
+/// What is read whole, such as a pipe; /dev/zero has no end.
+constexpr std::size_t kMostStreamedBytes = std::size_t{1} << 30;
+
 std::string reason(int code) { return std::generic_category().message(code); }
 
 /// Reads up to out.size() bytes; fewer only at the end of the file.
@@ -104,6 +107,10 @@ void Source::read_all() {
     if (count < 0) refuse(path_, "cannot read: " + reason(errno));
     if (count == 0) break;
     owned_.insert(owned_.end(), chunk, chunk + count);
+    if (owned_.size() > kMostStreamedBytes) {
+      refuse(path_, "has more than " + std::to_string(kMostStreamedBytes) +
+                        " bytes and is no regular file; store them in one");
+    }
   }
   memory_ = owned_;
   size_ = owned_.size();

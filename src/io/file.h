@@ -18,7 +18,7 @@ namespace tilewright::io {
 /// Bytes that can be read at any offset: an open file, or memory.
 class Source {
  public:
-  /// Opens a file; what is no regular file (a pipe) is read whole. Throws Error(user).
+  /// Opens a file; what is no regular file (a pipe) is read whole, up to 1 GiB. Throws Error(user).
   explicit Source(const std::string& path);
   /// Bytes in memory, which the caller keeps; `path` names them in errors.
   Source(std::string path, std::span<const std::byte> bytes);

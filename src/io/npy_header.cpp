@@ -177,8 +177,12 @@ class Dictionary {
       std::int64_t extent = 0;
       const auto [end, code] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), extent);
       if (code == std::errc::result_out_of_range) {
-        refuse(path_,
-               "extent " + printable(rest_.substr(0, 24)) + " in the shape exceeds 2^63 - 1");
+        refuse(
+            path_,
+            "extent " +
+                printable(
+                    rest_.substr(0, static_cast<std::size_t>(end - rest_.data())).substr(0, 24)) +
+                " in the shape exceeds 2^63 - 1");
       }
       if (code != std::errc()) fail("an extent");
       if (extent < 0) refuse(path_, "negative extent " + std::to_string(extent) + " in the shape");

@@ -2,6 +2,7 @@
 // Making host tensors and reading their values.
 #include "tilewright/array.h"
 
+#include "runtime/host_memory.h"
 #include "tilewright/view.h"
 
 #include <cstring>
@@ -88,6 +89,7 @@ std::int64_t storage_bytes(Type type, std::span<const std::int64_t> shape, Sourc
 Array make_array(std::string name, Type type, std::vector<std::int64_t> shape, SourceLoc at) {
   const std::int64_t total = storage_bytes(type, shape, at);
   Array array{std::move(name), type, std::move(shape), {}};
+  require_host_bytes(total, "array: " + to_string(array), at);
   array.bytes.resize(static_cast<std::size_t>(total));
   return array;
 }
@@ -112,6 +114,8 @@ Array make_array(std::string name, Type type, std::vector<std::int64_t> shape,
 std::vector<double> to_doubles(const Array& array) {
   const int width = scalar_bits(array.type);
   const std::int64_t count = element_count(array.shape);
+  require_host_bytes(count * std::int64_t{sizeof(double)}, "array: f64 copy of " + to_string(array),
+                     SourceLoc::here());
   std::vector<double> values(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) {
     values[static_cast<std::size_t>(i)] = decode(array.type, load(array, i, width));

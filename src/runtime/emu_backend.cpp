@@ -2,6 +2,7 @@
 // The emulator as a device: memory, streams, events, graphs and launches.
 #include "runtime/emu_backend.h"
 
+#include "runtime/host_memory.h"
 #include "tilewright/module.h"
 
 #include <algorithm>
@@ -115,7 +116,8 @@ DeviceAddress EmuBackend::allocate(std::int64_t bytes, SourceLoc) {
 
 void EmuBackend::free(DeviceAddress address) noexcept { machine.free(address); }
 
-void EmuBackend::upload(DeviceAddress to, std::span<const std::byte> from, SourceLoc) {
+void EmuBackend::upload(DeviceAddress to, std::span<const std::byte> from, SourceLoc at) {
+  require_host_bytes(static_cast<std::int64_t>(from.size()), "emulator: uploading", at);
   machine.write(to, from);
 }
 

@@ -67,6 +67,17 @@ bool names(const Specs& specs, std::string_view name) {
                      [name](const auto& spec) { return spec.name == name; });
 }
 
+/// The types of a tensor of the schema.
+std::string type_names(const Schema& schema, std::string_view tensor) {
+  std::string text;
+  for (const TensorSpec& spec : schema.tensors) {
+    if (spec.name != tensor) continue;
+    for (Type type : spec.types)
+      text += (text.empty() ? "" : ", ") + std::string(name(type));
+  }
+  return text;
+}
+
 void add_item(const Schema& schema, std::string_view key, std::string_view value, Problem& problem,
               SourceLoc at) {
   const std::string start = std::string(schema.name) + ": '" + std::string(key) + "'";
@@ -84,7 +95,7 @@ void add_item(const Schema& schema, std::string_view key, std::string_view value
     if (!type) {
       throw Error(ErrorKind::user,
                   start + " is '" + std::string(value) +
-                      "'; it is a tensor and takes a type such as bf16 or f32",
+                      "'; it is a tensor and takes a type: " + type_names(schema, key),
                   at);
     }
     problem.types.emplace_back(key, *type);

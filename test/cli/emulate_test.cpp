@@ -96,7 +96,7 @@ TEST(Emulate, BadUsageEndsWithTwo) {
     const char* message;
   };
   const Row rows[] = {
-      {"missing.ptx", "missing.ptx: cannot read\n"},
+      {"missing.ptx", "missing.ptx: cannot open: No such file or directory\n"},
       {"add.ptx --entry sub", "add.ptx: no entry is named 'sub'; it has add\n"},
       {"add.ptx --grid 0", "--grid 0: write one to three positive numbers: 64 or 8,4,1\n"},
       {"add.ptx --grid 1,2,3,4",
@@ -174,6 +174,28 @@ again:
       "/usr/bin/timeout", "-s INT 2 '" TILEWRIGHT_PROGRAM "' emulate spin.ptx --arg out:u32:1");
   EXPECT_NE(outcome.out.find("interrupted, so this is what is known so far"), std::string::npos)
       << outcome.out << outcome.err;
+}
+
+TEST(Emulate, WhatIsNoFileIsBadInput) {
+  const Folder folder;
+  EXPECT_EQ(tilewright(folder, "emulate .").err,
+            "tilewright: error: .: cannot read: Is a directory\n");
+  EXPECT_EQ(tilewright(folder, "emulate none.ptx").err,
+            "tilewright: error: none.ptx: cannot open: No such file or directory\n");
+}
+
+TEST(Emulate, CountsOutOfRangeAreBadUsage) {
+  const Folder folder;
+  folder.write("add.ptx", kAdd);
+  for (const char* option : {"--smem", "--max-memory", "--max-steps", "--max-output", "--seed"}) {
+    const Outcome outcome = tilewright(folder, "emulate add.ptx " + std::string(option) + " -4");
+    EXPECT_EQ(outcome.code, 2) << option;
+    EXPECT_EQ(outcome.err.rfind("tilewright: error: " + std::string(option) +
+                                    ": '-4' is no whole number from 0 to ",
+                                0),
+              0U)
+        << outcome.err;
+  }
 }
 
 }  // namespace

@@ -49,6 +49,12 @@ TEST(Usage, WrongArgumentsAreBadUsage) {
        "options: factor, defect\n"},
       {"run scale --problem N=8 --with w",
        "tilewright: error: scale: no output is named 'w'; it has y, z\n"},
+      {"run scale --problem N=8 --seed -1",
+       "tilewright: error: --seed: '-1' is no whole number from 0 to 18446744073709551615; see "
+       "tilewright run --help\n"},
+      {"run scale --problem N=8 --input-seed 18446744073709551616",
+       "tilewright: error: --input-seed: '18446744073709551616' is no whole number from 0 to "
+       "18446744073709551615; see tilewright run --help\n"},
       {"run scale --in missing.npz",
        "tilewright: error: missing.npz: cannot open: No such file or directory\n"},
       {"run scale --in x.bin",
@@ -64,6 +70,18 @@ TEST(Usage, WrongArgumentsAreBadUsage) {
     EXPECT_EQ(outcome.err, row.message) << row.arguments;
     EXPECT_EQ(outcome.out, "") << row.arguments;
   }
+}
+
+TEST(Usage, TooLargeTensorsAreRefusedBeforeMemoryRunsOut) {
+  const Folder folder;
+  const Outcome outcome = with_scale(folder, "run scale --problem N=1000000000000000");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err.rfind("tilewright: error: array: x: f32[1000000000000000] takes "
+                              "4000000000000000 bytes but the host has ",
+                              0),
+            0U)
+      << outcome.err;
+  EXPECT_NE(outcome.err.find(" left; use smaller sizes\n"), std::string::npos) << outcome.err;
 }
 
 TEST(Usage, OneThingIsShownAtATime) {

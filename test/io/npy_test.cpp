@@ -109,7 +109,7 @@ TEST(Npy, RefusesWrongFilesWithTheReason) {
        "x.npy: header has an unknown or repeated key 'descr'"},
       {"negative extent", with_header(four + "(-1,)}"), "x.npy: negative extent -1 in the shape"},
       {"extent over 64 bits", with_header(four + "(99999999999999999999,)}"),
-       "x.npy: extent 99999999999999999999,)} in the shape exceeds 2^63 - 1"},
+       "x.npy: extent 99999999999999999999 in the shape exceeds 2^63 - 1"},
       {"product over 64 bits", with_header(four + "(4294967296, 4294967296)}"),
        "x.npy: array: shape [4294967296,4294967296] has more than 2^63 - 1 elements"},
       {"bytes over 64 bits", with_header(four + "(4611686018427387904,)}"),

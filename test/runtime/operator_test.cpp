@@ -157,7 +157,7 @@ TEST(Problem, WrongTextsAreRefused) {
   EXPECT_EQ(message("T=-1"),
             "norm: 'T' is '-1'; it is a size and must be an integer of at least 0");
   EXPECT_EQ(message("x=half"),
-            "norm: 'x' is 'half'; it is a tensor and takes a type such as bf16 or f32");
+            "norm: 'x' is 'half'; it is a tensor and takes a type: bf16, f32");
   EXPECT_EQ(message("K=1"),
             "norm: 'K' is no size, tensor or option; sizes: T, H; tensors: x, w, ids, y; options: "
             "eps, warps, flag, style, note");
