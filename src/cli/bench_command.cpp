@@ -54,7 +54,8 @@ std::vector<Row> measure_all(const Program& program, const Request& request, con
       const Inputs inputs = make_problem_inputs(op, problem, 0);
       rows.push_back({name, problem, measure(device, inputs, {}, program.operators)});
       if (request.format == Format::text) {
-        print(name + " " + problem + ": " + text_of(rows.back().measurement) + "\n");
+        print(name + " " + problem + ": ");
+        print(text_of(rows.back().measurement) + "\n");
         std::fflush(stdout);
       }
     }

@@ -44,12 +44,12 @@ void check_reference(const Inputs& inputs, const Arguments& arguments,
 }
 
 std::string index_text(const std::vector<std::int64_t>& shape, std::int64_t index) {
-  std::string text;
+  std::vector<std::int64_t> coord(shape.size());
   for (std::size_t i = shape.size(); i-- > 0;) {
-    text = std::to_string(index % shape[i]) + (text.empty() ? "" : ",") + text;
+    coord[i] = index % shape[i];
     index /= shape[i];
   }
-  return "[" + text + "]";
+  return shape_text(coord);
 }
 
 }  // namespace
