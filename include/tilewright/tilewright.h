@@ -29,6 +29,7 @@
 #include "tilewright/control.h"
 #include "tilewright/copy.h"
 #include "tilewright/fragment.h"
+#include "tilewright/grid_barrier.h"
 #include "tilewright/inline_ptx.h"
 #include "tilewright/math.h"
 #include "tilewright/math_functions.h"

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mbarriers and bulk copies of the language, run on the test device.
+// Mbarriers, bulk copies and the grid barrier of the language, run on the test device.
 #include "runtime/traced_fixture.h"
 #include "tilewright/bulk_copy.h"
 #include "tilewright/cluster.h"
 #include "tilewright/control.h"
 #include "tilewright/fragment.h"
+#include "tilewright/grid_barrier.h"
 #include "tilewright/mbarrier.h"
 #include "tilewright/ordered.h"
 #include "tilewright/sync.h"
@@ -175,6 +176,27 @@ TEST_F(TracedAsync, MulticastReachesEveryBlockOfTheCluster) {
   for (std::uint32_t& word : expected)
     word %= 32;
   EXPECT_EQ(download<std::uint32_t>(y.buffer), expected);
+}
+
+TEST_F(TracedAsync, GridBarrierSeparatesRoundsAndResetsItself) {
+  test::DeviceVector counter = vector(u32, Words{0});
+  test::DeviceVector ring = vector(u32, Words(12, 1));  // three rounds of four blocks
+  auto kernel = [](const Tensor& word, const Tensor& cells) {
+    GridBarrier grid(word(0));
+    Value b = block_idx().x;
+    for (int round = 0; round < 2; ++round) {
+      if_(thread_idx().x == 33, [&] {
+        Value next = (b + 1) % 4;
+        cells((round + 1) * 4 + b) = cells(round * 4 + b) + cells(round * 4 + next);
+      });
+      grid.sync();
+    }
+  };
+  for (int launch = 0; launch < 2; ++launch) {
+    run({.grid = {4, 1, 1}, .block = {64, 1, 1}, .cooperative = true}, kernel, counter, ring);
+    EXPECT_EQ(download<std::uint32_t>(ring.buffer), (Words{1, 1, 1, 1, 2, 2, 2, 2, 4, 4, 4, 4}));
+    EXPECT_EQ(download<std::uint32_t>(counter.buffer)[0] & 0x7fffffffU, 0U);
+  }
 }
 
 }  // namespace
