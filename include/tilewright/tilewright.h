@@ -35,6 +35,7 @@
 #include "tilewright/math_functions.h"
 #include "tilewright/mbarrier.h"
 #include "tilewright/ordered.h"
+#include "tilewright/pipeline.h"
 #include "tilewright/sync.h"
 #include "tilewright/tensor.h"
 #include "tilewright/thread.h"

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Software pipelines over stages of shared memory, and roles of warps.
+#pragma once
+
+#include "tilewright/control.h"
+#include "tilewright/fragment.h"
+#include "tilewright/mbarrier.h"
+#include "tilewright/sync.h"
+#include "tilewright/thread.h"
+#include "tilewright/warp.h"
+
+#include <array>
+#include <utility>
+
+namespace tilewright {
+
+namespace detail {
+
+/// The stage that a loop is at, and the parity of the mbarrier phase that it uses there.
+class StageCounter {
+ public:
+  StageCounter(int stages, int first, SourceLoc at);
+  Value stage() const { return Value(stage_, at_).assume({1, 0, stages_ - 1}); }
+  Value parity() const { return Value(parity_, at_); }
+  void advance();
+
+ private:
+  int stages_;
+  SourceLoc at_;
+  Var stage_;
+  Var parity_;
+};
+
+/// The number of steps as a value: a literal is s32.
+Value pipeline_steps(const char* what, int stages, const Arg& n);
+
+}  // namespace detail
+
+/// Calls `compute(Value i, Value stage)` for i = 0 .. n - 1, while `load(Value i, Value stage)` has
+/// begun the cp.async copies of up to `stages` - 1 later steps into other stages. All threads of
+/// the block take part. Pre: at least 2 stages. Post: the last stage may still be read by other
+/// threads.
+template <class Load, class Compute>
+void pipeline(int stages, const Arg& n, Load&& load, Compute&& compute) {
+  SourceLoc at = n.at();
+  Value steps = detail::pipeline_steps("pipeline", stages, n);
+  for (int s = 0; s + 1 < stages; ++s) {
+    Value step = constant(steps.type(), Arg(s, at));
+    if_(Arg(step, at) < Arg(steps, at), [&] { load(step, constant(s32, Arg(s, at))); });
+    cp_async_commit(at);
+  }
+  detail::StageCounter read(stages, 0, at);
+  detail::StageCounter fill(stages, stages - 1, at);
+  for_(Arg(steps, at), [&](const Value& i) {
+    cp_async_wait(stages - 2, at);
+    barrier({}, at);  // this step's bytes are there, and the previous step's stage is free
+    Value next = Arg(i, at) + Arg(stages - 1, at);
+    if_(Arg(next, at) < Arg(steps, at), [&] { load(next, fill.stage()); });
+    cp_async_commit(at);
+    compute(i, read.stage());
+    read.advance();
+    fill.advance();
+  });
+}
+
+/// Stages that one warp fills by bulk copies and other warps read: each has a mbarrier for "full"
+/// and one for "empty".
+class BulkPipeline {
+ public:
+  /// Makes the mbarriers and passes a barrier of the whole block.
+  BulkPipeline(int stages, int consumer_warps, SourceLoc at = SourceLoc::here());
+
+  /// By one warp: `load(Value i, Value stage, Mbarrier full)` for i = 0 .. n - 1 in one of its
+  /// threads, when the stage is empty; it calls full.arrive_expect_tx() and begins the copies.
+  template <class Load>
+  void produce(const Arg& n, Load&& load) const {
+    SourceLoc at = n.at();
+    Value steps = detail::pipeline_steps("produce", stages_, n);
+    if_(Arg(lane_idx(at), at) == Arg(0, at), [&] {
+      detail::StageCounter at_stage(stages_, 0, at);
+      for_(Arg(steps, at), [&](const Value& i) {
+        Value stage = at_stage.stage();
+        // The phase before the first counts as complete: new stages are empty.
+        empty_.at(stage, at).wait(Arg(at_stage.parity(), at) ^ Arg(1, at));
+        load(i, stage, full_.at(stage, at));
+        at_stage.advance();
+      });
+    });
+  }
+
+  /// By every consumer warp: `compute(Value i, Value stage)` for i = 0 .. n - 1 when the stage is
+  /// full.
+  template <class Compute>
+  void consume(const Arg& n, Compute&& compute) const {
+    SourceLoc at = n.at();
+    Value steps = detail::pipeline_steps("consume", stages_, n);
+    detail::StageCounter at_stage(stages_, 0, at);
+    for_(Arg(steps, at), [&](const Value& i) {
+      Value stage = at_stage.stage();
+      full_.at(stage, at).wait(Arg(at_stage.parity(), at));
+      compute(i, stage);
+      warp_barrier(0xffffffffu, at);
+      if_(Arg(lane_idx(at), at) == Arg(0, at), [&] { empty_.at(stage, at).arrive(at); });
+      at_stage.advance();
+    });
+  }
+
+ private:
+  int stages_;
+  Mbarriers full_, empty_;
+};
+
+/// What the next `warps` of the block do, with `registers` a thread (setmaxnreg; 0: as launched,
+/// else whole warpgroups of 4 warps).
+template <class Body>
+struct Role {
+  int warps;
+  int registers;
+  Body body;
+  SourceLoc at;
+};
+template <class Body>
+Role<Body> role(int warps, int registers, Body body, SourceLoc at = SourceLoc::here()) {
+  return {warps, registers, std::move(body), at};
+}
+
+namespace detail {
+struct RoleSize {
+  int warps;
+  int registers;
+  SourceLoc at;
+};
+/// Throws Error(user) unless the roles fill the block and their registers fit.
+void check_roles(const RoleSize* sizes, int count);
+void set_role_registers(int registers, SourceLoc at);
+}  // namespace detail
+
+/// Gives the warps of the block to roles, from warp 0 on:
+///   roles(role(4, 40, [&] { ... }), role(8, 232, [&] { ... }));
+/// Pre: TraceOptions has the block, and min_blocks_per_sm or max_registers if registers are set.
+template <class... Bodies>
+void roles(const Role<Bodies>&... list) {
+  static_assert(sizeof...(Bodies) > 0, "roles() takes at least one role");
+  std::array<detail::RoleSize, sizeof...(Bodies)> sizes{
+      detail::RoleSize{list.warps, list.registers, list.at}...};
+  detail::check_roles(sizes.data(), static_cast<int>(sizes.size()));
+  int first = 0;
+  auto one = [&](const auto& entry) {
+    SourceLoc at = entry.at;
+    Value warp = warp_idx(at);
+    Value inside = Arg(warp, at) >= Arg(first, at) && Arg(warp, at) < Arg(first + entry.warps, at);
+    if_(Arg(inside, at), [&] {
+      detail::set_role_registers(entry.registers, at);
+      entry.body();
+    });
+    first += entry.warps;
+  };
+  (one(list), ...);
+}
+
+}  // namespace tilewright

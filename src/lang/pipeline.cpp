@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stage counters, the mbarriers of a bulk pipeline, and the register budgets of roles.
+#include "tilewright/pipeline.h"
+
+#include "lang/tracer.h"
+#include "tilewright/ordered.h"
+
+#include <algorithm>
+#include <string>
+
+namespace tilewright {
+
+using lang::Tracer;
+
+namespace detail {
+
+StageCounter::StageCounter(int stages, int first, SourceLoc at)
+    : stages_(stages), at_(at), stage_(s32, Arg(first, at)), parity_(u32, Arg(0, at)) {}
+
+void StageCounter::advance() {
+  Value next = Arg(stage_, at_) + Arg(1, at_);
+  Value wraps = Arg(next, at_) == Arg(stages_, at_);
+  Value flipped = Arg(parity_, at_) ^ Arg(1, at_);
+  parity_ = select(Arg(wraps, at_), Arg(flipped, at_), Arg(parity_, at_));
+  stage_ = select(Arg(wraps, at_), Arg(0, at_), Arg(next, at_));
+}
+
+Value pipeline_steps(const char* what, int stages, const Arg& n) {
+  SourceLoc at = n.at();
+  Tracer::current(what, at);
+  if (stages < 2) {
+    throw Error(ErrorKind::user,
+                std::string(what) + ": " + std::to_string(stages) +
+                    " stages; with fewer than 2 nothing overlaps",
+                at);
+  }
+  return n.settled();
+}
+
+namespace {
+
+/// Registers a thread begins with, as ptxas derives them; 0 if it cannot.
+int registers_at_entry(Tracer& tracer) {
+  constexpr int kRegistersPerSm = 65'536;  // since sm_70; CUDA Programming Guide
+  constexpr int kMaxRegisters = 255;
+  const ptx::Tuning& tuning = tracer.function().tuning;
+  if (tuning.maxnreg > 0) return tuning.maxnreg;
+  int threads = tracer.block[0] * tracer.block[1] * tracer.block[2];
+  if (tuning.minnctapersm == 0) return 0;
+  return std::min(kMaxRegisters, kRegistersPerSm / (threads * tuning.minnctapersm)) / 8 * 8;
+}
+
+}  // namespace
+
+void check_roles(const RoleSize* sizes, int count) {
+  SourceLoc at = sizes[0].at;
+  Tracer& tracer = Tracer::current("roles", at);
+  int block = block_threads(at) / 32;
+  int warps = 0;
+  int wanted = 0;
+  int entry = registers_at_entry(tracer);
+  for (int i = 0; i < count; ++i) {
+    const RoleSize& size = sizes[i];
+    at = size.at;
+    if (size.warps < 1 || (size.registers > 0 && (size.warps % 4 != 0 || warps % 4 != 0))) {
+      throw Error(ErrorKind::user,
+                  "roles: role " + std::to_string(i) + " has " + std::to_string(size.warps) +
+                      " warps from warp " + std::to_string(warps) +
+                      " on; it takes at least 1, and whole warpgroups of 4 where registers are set",
+                  at);
+    }
+    warps += size.warps;
+    wanted += size.warps * (size.registers > 0 ? size.registers : entry);
+  }
+  if (warps != block) {
+    throw Error(ErrorKind::user,
+                "roles: they have " + std::to_string(warps) + " warps and the block " +
+                    std::to_string(block) + "; every warp needs a role",
+                at);
+  }
+  if (entry > 0 && wanted > entry * block) {
+    throw Error(ErrorKind::user,
+                "roles: they ask for " + std::to_string(wanted * 32) +
+                    " registers, and the block begins with " + std::to_string(entry * block * 32) +
+                    "; the increases would wait for ever: lower some",
+                at);
+  }
+}
+
+void set_role_registers(int registers, SourceLoc at) {
+  if (registers == 0) return;
+  int entry = registers_at_entry(Tracer::current("roles", at));
+  if (registers == entry) return;
+  if (registers > entry) return increase_registers(registers, at);
+  decrease_registers(registers, at);
+}
+
+}  // namespace detail
+
+BulkPipeline::BulkPipeline(int stages, int consumer_warps, SourceLoc at)
+    : stages_(stages), full_(stages, at), empty_(stages, at) {
+  if_(Arg(linear_thread_idx(at), at) == Arg(0, at), [&] {
+    full_.init(1, at);
+    empty_.init(consumer_warps, at);
+    fence_mbarrier_init(at);  // also for the copy engine's sake
+  });
+  barrier({}, at);
+}
+
+}  // namespace tilewright
