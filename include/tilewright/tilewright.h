@@ -34,6 +34,7 @@
 #include "tilewright/math.h"
 #include "tilewright/math_functions.h"
 #include "tilewright/mbarrier.h"
+#include "tilewright/mma.h"
 #include "tilewright/ordered.h"
 #include "tilewright/pipeline.h"
 #include "tilewright/sync.h"
