@@ -4,6 +4,7 @@
 #include "emu/schedule.h"
 #include "emu/special.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace tilewright::emu::detail {
@@ -40,6 +41,40 @@ void set_lane(std::byte* base, const Slot& slot, unsigned lane, std::uint64_t va
   *reinterpret_cast<std::uint32_t*>(base + slot.defined) |= 1U << lane;
 }
 
+std::uint32_t end_of(const Code& code, const Frame& f) {
+  return f.base + code.functions[f.function].frame_bytes;
+}
+
+bool in_use(const Warp& warp, std::uint32_t index) {
+  for (std::size_t i = 0; i < warp.splits.size(); ++i) {
+    if (i == warp.current) continue;
+    for (std::uint32_t f = warp.splits[i].frame; f != kNoFrame; f = warp.frames[f].parent) {
+      if (f == index) return true;
+    }
+  }
+  return false;
+}
+
+/// The lanes of a warp share the bytes of a frame. Lanes in different functions must not: registers
+/// of different widths would overlap. Returns where frames of other functions end, or 0.
+std::uint32_t end_of_foreign(const Warp& warp, const Frame& frame) {
+  const Code& code = *warp.block->grid->code;
+  std::uint32_t end = 0;
+  for (std::size_t i = 0; i < warp.splits.size(); ++i) {
+    if (i == warp.current) continue;
+    bool overlaps = false;
+    std::uint32_t f = warp.splits[i].frame;
+    const std::uint32_t top = end_of(code, warp.frames[f]);
+    for (; f != kNoFrame; f = warp.frames[f].parent) {
+      const Frame& other = warp.frames[f];
+      const bool same = other.base == frame.base && other.function == frame.function;
+      overlaps |= !same && other.base < end_of(code, frame) && frame.base < end_of(code, other);
+    }
+    if (overlaps) end = std::max(end, top);
+  }
+  return end;
+}
+
 }  // namespace
 
 void enter_function(Warp& warp, std::uint32_t index, std::uint32_t mask) {
@@ -48,9 +83,12 @@ void enter_function(Warp& warp, std::uint32_t index, std::uint32_t mask) {
   const FunctionCode& fc = code.functions[frame.function];
   if (frame.parent != kNoFrame) {
     const Frame& parent = warp.frames[frame.parent];
-    const FunctionCode& caller = code.functions[parent.function];
-    frame.base = parent.base + caller.frame_bytes;
-    frame.local = parent.local + caller.local_bytes;
+    frame.local = parent.local + code.functions[parent.function].local_bytes;
+    if (!in_use(warp, index)) {
+      frame.base = end_of(code, parent);
+      while (const std::uint32_t end = end_of_foreign(warp, frame))
+        frame.base = end;
+    }
   }
   warp.stack.grow(frame.base + fc.frame_bytes + 128);
   warp.local.resize(std::max<std::size_t>(warp.local.size(), (frame.local + fc.local_bytes) / 4));

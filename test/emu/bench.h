@@ -12,12 +12,12 @@
 namespace tilewright::emu::test {
 
 struct Kernel {
-  std::string body;                   ///< behind the loads of parameters
-  std::string shared;                 ///< declarations in front of it
-  std::vector<std::int64_t> buffers;  ///< bytes, zeroed; %rd0, %rd1, ... are their addresses
-  Dim3 grid, block{32, 1, 1}, cluster;
-  bool written = true;    ///< buffers are filled with zeros; else uninitialised
-  std::string functions;  ///< declarations in front of the entry
+  std::string body;                        ///< behind the loads of parameters
+  std::string shared = {};                 ///< declarations in front of it
+  std::vector<std::int64_t> buffers = {};  ///< bytes, zeroed; %rd0, %rd1, ... are their addresses
+  Dim3 grid{}, block{32, 1, 1}, cluster{};
+  bool written = true;         ///< buffers are filled with zeros; else uninitialised
+  std::string functions = {};  ///< declarations in front of the entry
   std::int64_t dynamic_smem_bytes = 0;
 };
 

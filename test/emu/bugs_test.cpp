@@ -3,6 +3,7 @@
 #include "tilewright/emulator.h"
 #include "tilewright/module.h"
 
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -82,7 +83,9 @@ void check(const Bug& bug, const Options& options) {
 }
 
 TEST_P(Bugs, IsReportedInEverySchedule) {
-  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+  const char* text = std::getenv("TILEWRIGHT_EMU_SEEDS");
+  const std::uint64_t seeds = text == nullptr ? 4 : std::strtoull(text, nullptr, 10);
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     for (const Residency r : {Residency::all, Residency::estimate, Residency::one}) {
       for (const Delivery d : {Delivery::late, Delivery::eager, Delivery::random}) {
         for (const Divergence v : {Divergence::converge, Divergence::maximal, Divergence::random}) {

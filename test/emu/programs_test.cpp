@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs that the emulator was not written for: nvcc's code for usual idioms, and Triton's.
+#include "tilewright/emulator.h"
+#include "tilewright/module.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <iterator>
+#include <numeric>
+#include <utility>
+
+namespace tilewright::emu {
+namespace {
+
+using Ints = std::vector<std::int32_t>;
+
+const ptx::Module& module_of(const std::string& file) {
+  static std::vector<std::pair<std::string, ptx::Module>> read;
+  for (const auto& [name, module] : read) {
+    if (name == file) return module;
+  }
+  std::ifstream in(std::string(TILEWRIGHT_SOURCE_DIR) + "/test/data/" + file);
+  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  read.reserve(16);
+  return read.emplace_back(file, ptx::parse(text, file)).second;
+}
+
+void expect_clean(const LaunchReport& report, const Options& o) {
+  const std::string schedule =
+      "seed " + std::to_string(o.seed) + ", " + std::string(name(o.residency)) + ", " +
+      std::string(name(o.delivery)) + ", " + std::string(name(o.divergence));
+  for (const Diagnostic& d : report.findings) {
+    if (d.severity != Severity::advice) ADD_FAILURE() << schedule << ": " << to_string(d);
+  }
+  EXPECT_TRUE(report.completed) << schedule;
+}
+
+/// All modes, each with a seed of its own.
+std::vector<Options> schedules() {
+  std::vector<Options> out;
+  for (unsigned i = 0; i < 27; ++i) {
+    Options o;
+    o.seed = i;
+    o.residency = static_cast<Residency>(i % 3);
+    o.delivery = static_cast<Delivery>(i / 3 % 3);
+    o.divergence = static_cast<Divergence>(i / 9);
+    out.push_back(o);
+  }
+  return out;
+}
+
+struct Row {
+  std::string entry;
+  std::uint32_t grid = 1, block = 32, cluster = 1;
+  std::size_t words = 32;  ///< of `out` that count
+  Ints (*expected)(const Ints& x) = nullptr;
+  bool cooperative = false;
+};
+std::ostream& operator<<(std::ostream& out, const Row& row) { return out << row.entry; }
+
+template <class F>
+Ints table(int count, F value) {
+  Ints out;
+  for (int i = 0; i < count; ++i)
+    out.push_back(value(i));
+  return out;
+}
+std::int32_t at(const Ints& x, int i) { return x[static_cast<std::size_t>(i)]; }
+
+Ints histogram(const Ints& x) {
+  Ints out(64);
+  for (std::size_t i = 0; i < 1024; ++i)
+    ++out[static_cast<std::size_t>(x[i] & 63)];
+  return out;
+}
+Ints scan(const Ints& x) {
+  Ints out(512);
+  std::partial_sum(x.begin(), x.begin() + 512, out.begin());
+  return out;
+}
+Ints window_order(const Ints& x) {
+  return table(32, [&](int t) {
+    Ints a = table(16, [&](int i) { return at(x, (t + i) & 31); });
+    std::sort(a.begin(), a.end());
+    return at(a, at(x, t) & 15);
+  });
+}
+Ints areas(const Ints&) {
+  return table(32, [](int t) { return (t & 1) != 0 ? t * t : 5 * t; });
+}
+Ints fibonacci(const Ints&) {
+  return table(32, [](int t) {
+    int a = 0, b = 1;
+    for (int i = 0; i < t % 12; ++i)
+      b = std::exchange(a, b) + b;
+    return a;
+  });
+}
+Ints heap(const Ints&) {
+  return table(32, [](int t) { return 28 * t; });
+}
+Ints groups(const Ints& x) {
+  return table(64, [&](int t) {
+    int sum = 0, odd = 0;
+    for (int i = 0; i < 16; ++i)
+      sum += at(x, t / 16 * 16 + i);
+    for (int i = 0; i < 32; ++i)
+      odd += at(x, t / 32 * 32 + i) & 1;
+    return sum + ((at(x, t) & 1) != 0 ? 1000 * odd : 0);
+  });
+}
+Ints shifted(const Ints& x) {
+  return table(128, [&](int i) { return at(x, (i + 3) % 128) + 3; });
+}
+Ints sorted(const Ints& x) {
+  Ints out(x.begin(), x.begin() + 256);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+Ints mirrored(const Ints& x) {
+  return table(256, [&](int i) { return at(x, i / 64 * 64 + 63 - i % 64); });
+}
+Ints low_bits(const Ints& x) {
+  return table(32, [&](int i) { return at(x, i) & 15; });
+}
+Ints neighbours(const Ints& x) {
+  return table(256, [&](int i) {
+    const int block = i / 32;
+    return at(x, (block / 4 * 4 + (block + 1) % 4) * 32 + i % 32);
+  });
+}
+Ints staged(const Ints& x) {
+  return table(512, [&](int i) { return at(x, i) + i / 128; });
+}
+Ints remote(const Ints& x) { return {x[1], 1, 2, 3, x[0], 1, 2, 3}; }
+
+const std::vector<Row> kRows = {
+    {"histogram", 4, 64, 1, 64, histogram},
+    {"chained_scan", 8, 64, 1, 512, scan},
+    {"sort_local_array", 1, 32, 1, 32, window_order},
+    {"virtual_call", 1, 32, 1, 32, areas},
+    {"recursion", 1, 32, 1, 32, fibonacci},
+    {"heap", 1, 32, 1, 32, heap},
+    {"groups", 1, 64, 1, 64, groups},
+    {"grid_sync", 2, 64, 1, 128, shifted, true},
+    {"radix_sort", 1, 64, 1, 256, sorted},
+    {"cuda_barrier", 1, 64, 1, 256, mirrored},
+    {"fp8_round_trip", 1, 32, 1, 32, low_bits},
+    {"distributed_shared", 8, 32, 4, 256, neighbours},
+    {"bulk_ring", 1, 128, 1, 512, staged},
+    {"remote_store", 2, 32, 2, 8, remote},
+};
+
+class Programs : public testing::TestWithParam<Row> {};
+
+TEST_P(Programs, GiveWhatTheCpuComputesInEveryScheduleMode) {
+  const Row& row = GetParam();
+  Ints x(1024);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    x[i] = static_cast<std::int32_t>((i * 7919 + 13) % 1009);
+  const Ints expected = row.expected(x);
+  for (const Options& o : schedules()) {
+    Machine machine(ptx::parse_target("sm_90a"));
+    Launch launch;
+    launch.program = machine.load(module_of("ptx_own/programs_sm_90a.ptx"));
+    launch.entry = row.entry;
+    launch.grid.x = row.grid;
+    launch.block.x = row.block;
+    launch.cluster.x = row.cluster;
+    launch.cooperative = row.cooperative;
+    const std::uint64_t buffers[2] = {machine.allocate(4096, "x"), machine.allocate(8192, "out")};
+    machine.write(buffers[0], std::as_bytes(std::span(x)));
+    machine.fill(buffers[1], 8192, 0);
+    launch.params.resize(16);
+    std::memcpy(launch.params.data(), buffers, 16);
+    expect_clean(machine.launch(launch, o), o);
+    Ints out(row.words);
+    machine.read(buffers[1], std::as_writable_bytes(std::span(out)));
+    EXPECT_EQ(out, expected) << "seed " << o.seed;
+    if (HasFailure()) return;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Nvcc, Programs, testing::ValuesIn(kRows),
+                         [](const auto& row) { return row.param.entry; });
+
+/// Triton's entries take two scratch pointers behind their parameters, null here.
+class Triton : public testing::Test {
+ protected:
+  template <class T>
+  std::uint64_t upload(const std::vector<T>& data) {
+    const auto bytes = std::as_bytes(std::span(data));
+    const std::uint64_t address = machine.allocate(static_cast<std::int64_t>(bytes.size()));
+    machine.write(address, bytes);
+    return address;
+  }
+  template <class T>
+  std::vector<T> download(std::uint64_t address, std::size_t count) {
+    std::vector<T> out(count);
+    machine.read(address, std::as_writable_bytes(std::span(out)));
+    return out;
+  }
+  void run(const std::string& entry, Dim3 grid, std::int64_t smem,
+           const std::vector<std::uint64_t>& values, const Options& o) {
+    Launch launch;
+    launch.program = machine.load(module_of("ptx_triton/" + entry + ".ptx"));
+    launch.entry = entry;
+    launch.grid = grid;
+    launch.block.x = 128;
+    launch.dynamic_smem_bytes = smem;
+    const std::vector<ParamSlot> slots = parameters(launch.program, entry);
+    ASSERT_EQ(slots.size(), values.size() + 2);
+    launch.params.resize(static_cast<std::size_t>(slots.back().offset + slots.back().bytes));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      std::memcpy(launch.params.data() + slots[i].offset, &values[i],
+                  static_cast<std::size_t>(slots[i].bytes));
+    }
+    expect_clean(machine.launch(launch, o), o);
+  }
+
+  Machine machine{ptx::parse_target("sm_90a")};
+};
+
+TEST_F(Triton, Adds) {
+  const std::vector<float> x = {1, 2.5F, -3}, y = {0.5F, 4, 1e6F};
+  const std::uint64_t to = machine.allocate(12);
+  run("add", {1, 1, 1}, 0, {upload(x), upload(y), to, 3}, {});
+  EXPECT_EQ(download<float>(to, 3), (std::vector<float>{1.5F, 6.5F, 999997}));
+}
+
+TEST_F(Triton, ScansAndCounts) {
+  Ints x = table(256, [](int i) { return i * 37 % 101; });
+  Ints sums(256), counts(8);
+  std::partial_sum(x.begin(), x.end(), sums.begin());
+  for (const int v : x)
+    ++counts[static_cast<std::size_t>(v & 7)];
+  const std::uint64_t out = machine.allocate(1024), bins = upload(Ints(8));
+  run("scan_and_count", {1, 1, 1}, 32, {upload(x), out, bins}, {});
+  EXPECT_EQ(download<std::int32_t>(out, 256), sums);
+  EXPECT_EQ(download<std::int32_t>(bins, 8), counts);
+}
+
+/// ex2.approx and rcp-based division: a few units in the last place of f32.
+TEST_F(Triton, TakesASoftmax) {
+  std::vector<float> x(1000);
+  for (std::size_t i = 0; i < x.size(); ++i)
+    x[i] = static_cast<float>(i * 7919 % 1009) / 256 - 2;
+  const std::uint64_t out = machine.allocate(4000);
+  run("softmax", {2, 1, 1}, 16, {upload(x), out, 500}, {});
+  const std::vector<float> y = download<float>(out, 1000);
+  for (std::size_t row = 0; row < 2; ++row) {
+    double sum = 0;
+    for (std::size_t i = 0; i < 500; ++i)
+      sum += std::exp(double{x[row * 500 + i]});
+    for (std::size_t i = 0; i < 500; ++i) {
+      const double exact = std::exp(double{x[row * 500 + i]}) / sum;
+      EXPECT_NEAR(y[row * 500 + i], exact, 4e-6 * exact) << row << " " << i;
+    }
+  }
+}
+
+/// wgmma behind a cp.async pipeline; small integers make it exact.
+TEST_F(Triton, MultipliesMatricesInEveryScheduleMode) {
+  const int m = 64, n = 64, k = 96;
+  auto value = [](int i) { return i * 31 % 7 - 3; };
+  auto half = [](int v) {  // an integer of at most 3 bits
+    const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(v));
+    return v == 0 ? std::uint16_t{0}
+                  : static_cast<std::uint16_t>((bits >> 16 & 0x8000) |
+                                               (((bits >> 23 & 255) - 112) << 10) |
+                                               (bits >> 13 & 0x3ff));
+  };
+  std::vector<std::uint16_t> a, b;
+  for (int i = 0; i < m * k; ++i)
+    a.push_back(half(value(i)));
+  for (int i = 0; i < k * n; ++i)
+    b.push_back(half(value(i + 5)));
+  std::vector<float> c(static_cast<std::size_t>(m * n));
+  for (int i = 0; i < m; ++i) {
+    for (int j = 0; j < n; ++j) {
+      int sum = 0;
+      for (int l = 0; l < k; ++l)
+        sum += value(i * k + l) * value(l * n + j + 5);
+      c[static_cast<std::size_t>(i * n + j)] = static_cast<float>(sum);
+    }
+  }
+  const std::uint64_t at_a = upload(a), at_b = upload(b), at_c = machine.allocate(4 * m * n);
+  for (const Options& o : schedules()) {
+    run("multiply", {1, 1, 1}, 16384, {at_a, at_b, at_c, n, k}, o);
+    EXPECT_EQ(download<float>(at_c, c.size()), c) << "seed " << o.seed;
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::emu
