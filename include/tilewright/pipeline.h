@@ -113,14 +113,14 @@ class BulkPipeline {
 /// What the next `warps` of the block do, with `registers` a thread (setmaxnreg; 0: as launched,
 /// else whole warpgroups of 4 warps).
 template <class Body>
-struct Role {
+struct WarpRole {
   int warps;
   int registers;
   Body body;
   SourceLoc at;
 };
 template <class Body>
-Role<Body> role(int warps, int registers, Body body, SourceLoc at = SourceLoc::here()) {
+WarpRole<Body> role(int warps, int registers, Body body, SourceLoc at = SourceLoc::here()) {
   return {warps, registers, std::move(body), at};
 }
 
@@ -139,7 +139,7 @@ void set_role_registers(int registers, SourceLoc at);
 ///   roles(role(4, 40, [&] { ... }), role(8, 232, [&] { ... }));
 /// Pre: TraceOptions has the block, and min_blocks_per_sm or max_registers if registers are set.
 template <class... Bodies>
-void roles(const Role<Bodies>&... list) {
+void roles(const WarpRole<Bodies>&... list) {
   static_assert(sizeof...(Bodies) > 0, "roles() takes at least one role");
   std::array<detail::RoleSize, sizeof...(Bodies)> sizes{
       detail::RoleSize{list.warps, list.registers, list.at}...};
