@@ -53,7 +53,8 @@ class Fragment {
   Fragment clone(SourceLoc at = SourceLoc::here()) const;
   /// Copies the elements of `other`. Pre: the same type and size.
   void assign(const Fragment& other, SourceLoc at = SourceLoc::here()) const;
-  /// Every element converted as Value::to does; pairs of 16-bit elements in one instruction.
+  /// Every element converted as Value::to does; pairs of 16-bit elements in one instruction. From
+  /// f32 to e4m3 and e5m2 it saturates (infinity too) and keeps NaN; back it is exact.
   Fragment to(Type type, SourceLoc at = SourceLoc::here()) const;
   /// Elements [begin, begin + count). Pre: whole words.
   Fragment part(int begin, int count, SourceLoc at = SourceLoc::here()) const;

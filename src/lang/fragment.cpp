@@ -2,8 +2,11 @@
 // Fragments: packing, element access, conversion of whole fragments.
 #include "tilewright/fragment.h"
 
+#include "lang/fp8.h"
 #include "lang/tracer.h"
 
+#include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -228,6 +231,17 @@ Fragment Fragment::to(Type type, SourceLoc at) const {
       const std::uint32_t* high = pair ? &wide.words_[2 * w + 1] : nullptr;
       if (halves) widen_word(tracer, type_, narrow.words_[w], wide.words_[2 * w], high, at);
       if (!halves) narrow_word(tracer, type, narrow.words_[w], wide.words_[2 * w], high, at);
+    }
+    return out;
+  }
+  if ((lang::is_fp8(type_) && type == f32) || (type_ == f32 && lang::is_fp8(type))) {
+    bool narrowing = type_ == f32;
+    const Fragment& narrow = narrowing ? out : *this;
+    std::span<const std::uint32_t> wide = narrowing ? words_ : out.words_;
+    for (std::size_t w = 0; w < narrow.words_.size(); ++w) {
+      auto four = wide.subspan(4 * w, std::min<std::size_t>(4, wide.size() - 4 * w));
+      if (narrowing) lang::narrow_fp8(tracer, type, narrow.words_[w], four, at);
+      if (!narrowing) lang::widen_fp8(tracer, type_, narrow.words_[w], four, at);
     }
     return out;
   }

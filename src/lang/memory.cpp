@@ -162,7 +162,7 @@ Fragment load_guarded(const std::optional<ptx::Guard>& guard, const Element& fir
   require_access("load", type, options, at);
   Fragment fragment(type, count, at);
   if (!in_words(first, type, count)) {
-    if (bits(type) < 32) fragment.fill(Arg(0, at));  // elements go into words that exist
+    if (bits(type) < 32) fill_zero(fragment, at);  // elements go into words that exist
     for (int i = 0; i < count; ++i) {
       fragment.at(i, at) = Arg(load_one(first, first.offset() + Int(i), options, guard, at), at);
     }

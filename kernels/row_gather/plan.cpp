@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host side of gather_rows and embedding: checks, access width, what is copied as bits.
+#include "kernels/row_gather/row_gather.h"
+#include "tilewright/stream.h"
+
+#include <array>
+#include <cmath>
+
+namespace tilewright {
+namespace {
+
+void check_types(const RowGatherTensors& t, const rows::Caller& caller) {
+  if (!rows::is_index_type(t.ids.type)) {
+    caller.refuse("ids has type " + std::string(name(t.ids.type)) + "; it must be s32 or s64");
+  }
+  int width = bits(t.table.type);
+  if (width != 8 && width != 16 && width != 32 && width != 64) {
+    caller.refuse("rows of type " + std::string(name(t.table.type)) + " have elements of " +
+                  std::to_string(width) + " bits; they must have 8, 16, 32 or 64");
+  }
+  if (t.row_scale && t.row_scale->type != f32) {
+    caller.refuse("row_scale has type " + std::string(name(t.row_scale->type)) +
+                  "; it must be f32");
+  }
+}
+
+void check_shapes(const RowGatherTensors& t, const rows::Caller& caller) {
+  if (t.table.rank != 2 || t.out.rank != 2 || t.table.shape[1] != t.out.shape[1]) {
+    caller.refuse("the table is " + to_string(t.table) + " and the output " + to_string(t.out) +
+                  "; both must have rows of the same length");
+  }
+  if (t.out.shape[1] == 0) caller.refuse("rows have 0 elements; they must have some");
+  for (const View* view : {&t.table, &t.out}) {
+    if (view->shape[1] > 1 && view->stride[1] != 1) {
+      caller.refuse(to_string(*view) + " has " + std::to_string(view->stride[1]) +
+                    " as its last stride; it must be 1");
+    }
+  }
+  rows::check_vector(t.ids, "ids", t.out.shape[0], caller);
+  if (t.row_scale) rows::check_vector(*t.row_scale, "row_scale", t.table.shape[0], caller);
+  rows::check_apart(t.table, "the table", t.out, "the output", caller);
+  rows::check_apart(t.ids, "ids", t.out, "the output", caller);
+}
+
+View as_bits(const View& view) {
+  View same = view;
+  int width = bits(view.type);
+  same.type = width == 8 ? b8 : width == 16 ? b16 : width == 32 ? b32 : b64;
+  return same;
+}
+
+}  // namespace
+
+RowGatherPlan plan_row_gather(std::string_view op, const RowGatherTensors& tensors,
+                              const RowGatherOptions& options, SourceLoc at) {
+  rows::Caller caller{op, at};
+  check_types(tensors, caller);
+  check_shapes(tensors, caller);
+  if (!std::isfinite(options.scale)) {
+    caller.refuse("scale=" + std::to_string(options.scale) + "; it must be finite");
+  }
+  RowGatherPlan plan;
+  plan.op = op;
+  plan.options = options;
+  plan.tensors = tensors;
+  RowGatherTensors& t = plan.tensors;
+  bool copies = t.table.type == t.out.type && !t.row_scale && options.scale == 1.0f;
+  if (copies) {
+    t.table = as_bits(t.table);
+    t.out = as_bits(t.out);
+  }
+  std::int64_t columns = t.out.shape[1];
+  plan.config.mode = copies ? GatherMode::copy : GatherMode::convert;
+  plan.config.has_scale = options.scale != 1.0f;
+  plan.config.tile =
+      rows::choose_row_tile(rows::common_vector(t.out.type, std::array{t.table, t.out}), columns);
+  constexpr DynamicModes kMatrix{.extents = 0b11, .strides = 0b01};
+  plan.table_arg = tensor_arg(t.table, kMatrix);
+  plan.out_arg = tensor_arg(t.out, kMatrix);
+  plan.ids_arg = tensor_arg(t.ids, {.extents = 1});
+  // An absent tensor takes part as the ids: the traced code does not touch it.
+  plan.scale_arg = t.row_scale ? tensor_arg(*t.row_scale, {.extents = 1}) : plan.ids_arg;
+  plan.launch = rows::row_tile_launch(plan.config.tile, t.out.shape[0], columns, caller);
+  plan.tiles_n = rows::tiles_along_row(plan.config.tile, columns);
+  return plan;
+}
+
+std::string RowGatherPlan::key() const {
+  return std::string(op) + "/1 " + rows::to_string(config.tile) +
+         (config.mode == GatherMode::copy ? " copy" : " convert") +
+         (config.has_scale ? " scale" : "") + " | " + to_string(ids_arg) + " | " +
+         to_string(table_arg) + " | " + (tensors.row_scale ? to_string(scale_arg) : "-") + " | " +
+         to_string(out_arg);
+}
+
+Parameters RowGatherPlan::parameters() const {
+  Parameters parameters;
+  pack(parameters, ids_arg, tensors.ids);
+  pack(parameters, table_arg, tensors.table);
+  pack(parameters, scale_arg, tensors.row_scale.value_or(tensors.ids));
+  pack(parameters, out_arg, tensors.out);
+  parameters.add(options.first_id);
+  parameters.add(options.scale);
+  parameters.add(static_cast<std::int32_t>(tiles_n));
+  return parameters;
+}
+
+namespace {
+
+void run(const Stream& stream, std::string_view op, const RowGatherTensors& tensors,
+         const RowGatherOptions& options, SourceLoc at) {
+  RowGatherPlan plan = plan_row_gather(op, tensors, options, at);
+  if (plan.tensors.out.shape[0] == 0) return;
+  rows::prepare(stream.device(), plan, at).launch(stream, at);
+}
+
+}  // namespace
+
+void gather_rows(const Stream& stream, const View& src, const View& ids, const View& dst,
+                 SourceLoc at) {
+  if (src.type != dst.type) {
+    rows::Caller{"gather_rows", at}.refuse("src has type " + std::string(name(src.type)) +
+                                           " and dst " + std::string(name(dst.type)) +
+                                           "; a gather does not convert");
+  }
+  run(stream, "gather_rows", {ids, src, std::nullopt, dst}, {}, at);
+}
+
+void embedding(const Stream& stream, const RowGatherTensors& tensors,
+               const RowGatherOptions& options, SourceLoc at) {
+  run(stream, "embedding", tensors, options, at);
+}
+
+}  // namespace tilewright

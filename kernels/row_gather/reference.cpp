@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows by index on the host: bits, and numbers in float64.
+#include "kernels/row_gather/reference.h"
+
+#include <algorithm>
+
+namespace tilewright {
+namespace {
+
+std::vector<std::int64_t> indices_of(const Array& ids) {
+  std::vector<std::int64_t> indices;
+  for (double id : to_doubles(ids))
+    indices.push_back(static_cast<std::int64_t>(id));
+  return indices;
+}
+
+}  // namespace
+
+void gather_rows_reference(HostTensors& tensors) {
+  const Array& src = tensors.at("src");
+  std::vector<std::int64_t> ids = indices_of(tensors.at("ids"));
+  Array dst = make_array("dst", src.type, {static_cast<std::int64_t>(ids.size()), src.shape[1]});
+  std::int64_t row_bytes = src.shape[1] * bytes(src.type);
+  for (std::size_t t = 0; t < ids.size(); ++t) {
+    if (ids[t] < 0 || ids[t] >= src.shape[0]) continue;
+    std::copy_n(src.bytes.begin() + ids[t] * row_bytes, row_bytes,
+                dst.bytes.begin() + static_cast<std::int64_t>(t) * row_bytes);
+  }
+  tensors.set(std::move(dst));
+}
+
+void embedding_reference(double scale, std::int64_t first_id, HostTensors& tensors) {
+  const Array& table = tensors.at("table");
+  const Array* row_scale = tensors.find("row_scale");
+  std::vector<double> values = to_doubles(table);
+  std::vector<double> factors;
+  if (row_scale != nullptr) factors = to_doubles(*row_scale);
+  std::vector<std::int64_t> ids = indices_of(tensors.at("ids"));
+  auto h = static_cast<std::size_t>(table.shape[1]);
+  std::vector<double> out(ids.size() * h);
+  for (std::size_t t = 0; t < ids.size(); ++t) {
+    std::int64_t row = ids[t] - first_id;
+    if (row < 0 || row >= table.shape[0]) continue;
+    auto r = static_cast<std::size_t>(row);
+    double factor = row_scale != nullptr ? factors[r] * scale : scale;
+    for (std::size_t j = 0; j < h; ++j)
+      out[t * h + j] = values[r * h + j] * factor;
+  }
+  tensors.set(make_array("out", f64, {static_cast<std::int64_t>(ids.size()), table.shape[1]}, out));
+}
+
+}  // namespace tilewright

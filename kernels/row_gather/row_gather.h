@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows by index: gather_rows copies them, embedding also scales and converts them.
+#pragma once
+
+#include "kernels/rows/row_tile.h"
+#include "tilewright/operator.h"
+#include "tilewright/trace.h"
+
+#include <optional>
+#include <string>
+
+namespace tilewright {
+
+struct RowGatherTensors {
+  View ids;                       ///< [T] s32 or s64
+  View table;                     ///< [V, H]
+  std::optional<View> row_scale;  ///< [V] f32: a factor for each row of the table
+  View out;                       ///< [T, H]
+};
+
+struct RowGatherOptions {
+  std::int64_t first_id = 0;  ///< of the table's row 0: this rank's part of a vocabulary
+  float scale = 1.0f;
+};
+
+/// Whether elements are numbers to scale and convert, or bits to copy.
+enum class GatherMode : std::uint8_t { copy, convert };
+
+/// The specialisation besides the facts of the arguments.
+struct RowGatherConfig {
+  GatherMode mode = GatherMode::copy;
+  bool has_scale = false;
+  rows::RowTile tile;
+  friend bool operator==(const RowGatherConfig&, const RowGatherConfig&) = default;
+};
+
+struct RowGatherPlan {
+  std::string_view op;
+  RowGatherConfig config;
+  RowGatherOptions options;
+  RowGatherTensors tensors;  ///< as bits where they are copied
+  TensorArg ids_arg, table_arg, scale_arg, out_arg;
+  LaunchConfig launch;
+  std::int64_t tiles_n = 1;
+
+  std::string key() const;
+  Traced trace(ptx::Target target) const;
+  Parameters parameters() const;
+};
+
+/// Checks the arguments of "gather_rows" or "embedding". Without a scale and with equal types the
+/// bits of rows are copied.
+RowGatherPlan plan_row_gather(std::string_view op, const RowGatherTensors& tensors,
+                              const RowGatherOptions& options = {},
+                              SourceLoc at = SourceLoc::here());
+
+/// out[t] = src[ids[t]]; zeros where the index is outside src. Allocates nothing, does not wait.
+void gather_rows(const Stream& stream, const View& src, const View& ids, const View& dst,
+                 SourceLoc at = SourceLoc::here());
+/// out[t] = table[ids[t] - first_id] * row_scale * scale; zeros where that row does not exist.
+void embedding(const Stream& stream, const RowGatherTensors& tensors,
+               const RowGatherOptions& options = {}, SourceLoc at = SourceLoc::here());
+
+const Operator& gather_rows_operator();
+const Operator& embedding_operator();
+
+}  // namespace tilewright

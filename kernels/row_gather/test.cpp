@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// gather_rows and embedding against their references: types, widths, indices outside, shards.
+#include "kernels/row_gather/row_gather.h"
+#include "operator_fixture.h"
+
+#include <cmath>
+
+namespace tilewright {
+namespace {
+
+using test::OperatorTest;
+using test::Placement;
+
+class RowGather : public OperatorTest {
+ protected:
+  const Operator& gather = gather_rows_operator();
+  const Operator& embed = embedding_operator();
+
+  static Array ids(std::vector<double> values, Type type = s32) {
+    auto count = static_cast<std::int64_t>(values.size());
+    return make_array("ids", type, {count}, values);
+  }
+};
+
+TEST_F(RowGather, CopiesRowsOfEveryTypeAndWidth) {
+  for (Type type : {bf16, f32, f64, u8, s32, e4m3}) {
+    for (std::int64_t h : {1, 7, 8, 63, 100, 333, 2304})
+      run(gather, {random("src", type, {9, h}), ids({3, 0, 8, 8, 1})});
+  }
+}
+
+TEST_F(RowGather, TakesIndicesOfBothTypes) {
+  for (Type type : {s32, s64}) {
+    run(gather, {random("src", f16, {9, 64}), ids({3, -1, 8, 9, 0}, type)});
+    run(embed, {random("table", f16, {9, 64}), ids({3, -1, 8, 9, 0}, type)});
+  }
+}
+
+TEST_F(RowGather, GivesZerosForIndicesOutside) {
+  Array src = random("src", f32, {3, 4});
+  std::vector<double> out =
+      to_doubles(run(gather, {src, ids({-1, 3, -9e15, 9e15, 2}, s64)}).front());
+  for (std::size_t i = 0; i < 16; ++i) {
+    EXPECT_EQ(out[i], 0);
+    EXPECT_FALSE(std::signbit(out[i]));
+  }
+  EXPECT_NE(out[16], 0);
+}
+
+TEST_F(RowGather, TakesStridesAndAlignments) {
+  for (std::int64_t padding : {1, 4, 8}) {
+    for (std::int64_t offset : {0, 1, 2})
+      run(gather, {random("src", bf16, {9, 96}), ids({5, 4, 3, 7})}, {},
+          Placement{.row_padding = padding, .offset_elems = offset});
+  }
+}
+
+TEST_F(RowGather, ConvertsRowsThatAreNotAligned) {
+  for (Type table : {bf16, e4m3}) {
+    for (std::int64_t offset : {1, 2})
+      run(embed, {ids({5, 4, -1, 7}), random("table", table, {9, 96})}, {{"out_type", "f32"}},
+          Placement{.row_padding = 1, .offset_elems = offset});
+  }
+}
+
+TEST_F(RowGather, CopiesManyRows) {
+  std::vector<double> many;
+  for (int i = 0; i < 300; ++i)
+    many.push_back(i * 7 % 50);
+  run(gather, {random("src", bf16, {50, 40}), ids(many)});
+}
+
+TEST_F(RowGather, SharesAVocabularyAmongRanks) {
+  Array whole = random("table", bf16, {8, 16});
+  Array tokens = ids({0, 3, 4, 7, -1, 8});
+  std::vector<double> sum(6 * 16);
+  for (int rank = 0; rank < 2; ++rank) {
+    Array part = make_array("table", bf16, {4, 16});
+    auto begin = whole.bytes.begin() + rank * 128;
+    part.bytes.assign(begin, begin + 128);
+    Array out = run(embed, {tokens, part}, {{"vocab_start", std::to_string(4 * rank)}}).front();
+    std::vector<double> values = to_doubles(out);
+    for (std::size_t i = 0; i < sum.size(); ++i)
+      sum[i] += values[i];
+  }
+  EXPECT_EQ(sum, to_doubles(run(embed, {tokens, whole}).front()));
+}
+
+TEST_F(RowGather, ScalesAndConverts) {
+  for (Type table : {bf16, f16, f32, e4m3}) {
+    for (const char* out : {"bf16", "f16", "f32"}) {
+      run(embed, {ids({1, 6, 2, -1}), random("table", table, {7, 72})}, {{"out_type", out}});
+      run(embed, {ids({1, 6, 2, -1}), random("table", table, {7, 72})},
+          {{"out_type", out}, {"scale", "-45.25"}});
+      run(embed,
+          {ids({1, 6, 2, -1}), random("table", table, {7, 72}), random("row_scale", f32, {7})},
+          {{"out_type", out}});
+    }
+  }
+}
+
+TEST_F(RowGather, KeepsMissingRowsPositiveAndFreeOfNan) {
+  std::vector<double> nan(8, NAN);
+  Array table = make_array("table", f32, {1, 8}, nan);
+  std::vector<double> out =
+      to_doubles(run(embed, {ids({-1, 0}), table}, {{"scale", "-2"}}).front());
+  for (std::size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(out[i], 0);
+    EXPECT_FALSE(std::signbit(out[i]));
+    EXPECT_TRUE(std::isnan(out[8 + i]));
+  }
+}
+
+TEST_F(RowGather, LaunchesNothingForNoIndices) {
+  run(gather, {random("src", bf16, {4, 8}), ids({})});
+}
+
+TEST_F(RowGather, GivesZerosFromAnEmptyTable) {
+  run(gather, {random("src", bf16, {0, 8}), ids({0, 1})});
+}
+
+TEST_F(RowGather, RefusesWhatItCannotGather) {
+  EXPECT_EQ(refusal(gather, {random("src", bf16, {4, 0}), ids({1})}),
+            "gather_rows: rows have 0 elements; they must have some");
+  EXPECT_EQ(refusal(embed, {ids({1}), random("table", e4m3, {4, 8}), random("row_scale", f32, {3})},
+                    {{"out_type", "bf16"}}),
+            "embedding: row_scale is f32[3]; it must have 4 contiguous elements");
+  Buffer memory(device, 4096);
+  std::int64_t shape[] = {4, 8};
+  std::int64_t count[] = {4};
+  View a = make_view(memory.address(), f16, shape);
+  View four = make_view(memory.address() + 2048, s32, count);
+  auto text = [&](const View& src, const View& index, const View& dst) {
+    try {
+      gather_rows(stream, src, index, dst);
+    } catch (const Error& error) {
+      return error.message();
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(text(a, four, make_view(memory.address() + 1024, bf16, shape)),
+            "gather_rows: src has type f16 and dst bf16; a gather does not convert");
+  EXPECT_EQ(text(a, make_view(four.address, f32, count), a),
+            "gather_rows: ids has type f32; it must be s32 or s64");
+  EXPECT_EQ(text(a, four, a), "gather_rows: the table and the output overlap; they must be apart");
+}
+
+}  // namespace
+}  // namespace tilewright
