@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The references of quantize and dequantize.
+#pragma once
+
+#include "kernels/quantize/quantize.h"
+
+namespace tilewright {
+
+/// Sets q, and scales of `scale_type`, by the contract's operations in f32: the codes are exact.
+void quantize_reference(const QuantizeOptions& options, Type scale_type, HostTensors& tensors);
+/// Sets y in f64.
+void dequantize_reference(QuantFormat format, HostTensors& tensors);
+
+}  // namespace tilewright

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// quantize against the host's exact codes, and dequantize against float64.
+#include "kernels/quantize/quantize.h"
+#include "operator_fixture.h"
+
+#include <cmath>
+
+namespace tilewright {
+namespace {
+
+using test::OperatorTest;
+using test::Placement;
+
+class Quantize : public OperatorTest {
+ protected:
+  const Operator& op = quantize_operator();
+  const Operator& back = dequantize_operator();
+
+  static Array one(double scale) {
+    std::vector<double> value{scale};
+    return make_array("scale", f32, {1}, value);
+  }
+  static std::vector<int> codes(const Array& q) {
+    std::vector<int> out;
+    for (std::byte b : q.bytes)
+      out.push_back(std::to_integer<int>(b));
+    return out;
+  }
+};
+
+TEST_F(Quantize, GivesExactCodesOverWidths) {
+  for (std::int64_t h : {1, 7, 8, 63, 96, 128, 1234, 2880, 7168})
+    run(op, {random("x", bf16, {3, h}, 5)}, {{"format", "fp8_token"}});
+  for (std::int64_t h : {128, 256, 1024, 2304, 7168})
+    run(op, {random("x", bf16, {3, h}, 5)}, {{"format", "fp8_block"}});
+}
+
+TEST_F(Quantize, GivesExactCodesOverTypesAndScales) {
+  for (Type type : {bf16, f16, f32}) {
+    for (const char* format : {"fp8_token", "fp8_block"}) {
+      for (const char* scale : {"f32", "ue8m0"}) {
+        for (const char* exact : {"true", "false"}) {
+          run(op, {random("x", type, {5, 384}, 100)},
+              {{"format", format}, {"scale_type", scale}, {"exact", exact}});
+        }
+      }
+    }
+  }
+}
+
+TEST_F(Quantize, GivesExactCodesOverRowCounts) {
+  for (std::int64_t rows : {1, 2, 31, 130}) {
+    for (const char* format : {"fp8_token", "fp8_block"})
+      run(op, {random("x", f16, {rows, 128})}, {{"format", format}});
+  }
+}
+
+TEST_F(Quantize, ConvertsEveryBf16WithAGivenScale) {
+  Array x = make_array("x", bf16, {64, 1024});
+  for (std::size_t i = 0; i < 65536; ++i) {
+    x.bytes[2 * i] = static_cast<std::byte>(i & 255);
+    x.bytes[2 * i + 1] = static_cast<std::byte>(i >> 8);
+  }
+  run(op, {x, one(1)}, {{"format", "fp8_tensor"}});
+  run(op, {x, one(0.3)}, {{"format", "fp8_tensor"}});
+}
+
+TEST_F(Quantize, TakesStridesAndAlignments) {
+  for (std::int64_t padding : {1, 4, 16}) {
+    for (std::int64_t offset : {0, 1, 2, 8}) {
+      Placement placement{.row_padding = padding, .offset_elems = offset};
+      run(op, {random("x", bf16, {5, 256})}, {{"format", "fp8_block"}}, placement);
+      run(op, {random("x", bf16, {5, 96})}, {{"format", "fp8_token"}}, placement);
+      run(back, {random("q", e4m3, {5, 96}), random("scales", f32, {5})}, {}, placement);
+    }
+  }
+}
+
+TEST_F(Quantize, SaturatesAndKeepsNanWithAGivenScale) {
+  std::vector<double> values{0.0, -0.0, 464, 1e9, INFINITY, -INFINITY, NAN, 0x1p-10};
+  Array x = make_array("x", f32, {1, 8}, values);
+  EXPECT_EQ(codes(run(op, {x, one(1)}, {{"format", "fp8_tensor"}}).front()),
+            (std::vector<int>{0, 0x80, 0x7e, 0x7e, 0x7e, 0xfe, 0x7f, 0}));
+}
+
+TEST_F(Quantize, GivesZerosTheFloorsScale) {
+  std::vector<Array> out = run(op, {make_array("x", bf16, {1, 128})}, {{"format", "fp8_block"}});
+  EXPECT_EQ(to_doubles(out[1]).front(), static_cast<double>(1e-10f / 448.0f));
+  std::vector<Array> power = run(op, {make_array("x", bf16, {1, 128})},
+                                 {{"format", "fp8_block"}, {"scale_type", "ue8m0"}});
+  EXPECT_EQ(codes(power[1]).front(), 85);  // 2^-42
+}
+
+TEST_F(Quantize, SpreadsNanOverItsGroupOnly) {
+  std::vector<double> values(256, 1.0);
+  values[5] = NAN;
+  for (const char* scale : {"f32", "ue8m0"}) {
+    std::vector<Array> out = run(op, {make_array("x", bf16, {1, 256}, values)},
+                                 {{"format", "fp8_block"}, {"scale_type", scale}});
+    EXPECT_EQ(codes(out[0])[0], 0x7f);
+    EXPECT_TRUE(std::isnan(to_doubles(out[1])[0]));
+    EXPECT_FALSE(std::isnan(to_doubles(out[1])[1]));
+  }
+}
+
+TEST_F(Quantize, GivesZeroAndNanForInfinity) {
+  std::vector<double> values(8, 1.0);
+  values[2] = -INFINITY;
+  std::vector<int> q = codes(run(op, {make_array("x", f32, {1, 8}, values)}).front());
+  EXPECT_EQ(q[0], 0);
+  EXPECT_EQ(q[2], 0x7f);
+}
+
+TEST_F(Quantize, ExpandsEveryCodeInEveryFormat) {
+  Array q = make_array("q", e4m3, {2, 128});
+  for (std::size_t i = 0; i < 256; ++i)
+    q.bytes[i] = static_cast<std::byte>(i);
+  for (const char* out : {"bf16", "f16", "f32"}) {
+    for (Type scale : {f32, ue8m0}) {
+      std::vector<double> two{0x1p-127, 4};
+      run(back, {q, make_array("scales", scale, {2}, two)}, {{"out_type", out}});
+      run(back, {q, make_array("scales", scale, {2, 1}, two)},
+          {{"out_type", out}, {"format", "fp8_block"}});
+      run(back, {q, make_array("scales", scale, {1}, std::span(two).first(1))},
+          {{"out_type", out}, {"format", "fp8_tensor"}});
+    }
+  }
+}
+
+TEST_F(Quantize, RoundTripsWithinHalfAStep) {
+  Array x = random("x", f32, {4, 256}, 3);
+  std::vector<Array> out = run(op, {x}, {{"format", "fp8_block"}});
+  Array y = run(back, out, {{"format", "fp8_block"}, {"out_type", "f32"}}).front();
+  std::vector<double> before = to_doubles(x);
+  std::vector<double> after = to_doubles(y);
+  std::vector<double> scales = to_doubles(out[1]);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    double half_step = std::fmax(std::fabs(before[i]) * 0x1p-4, scales[i / 128] * 0x1p-10);
+    EXPECT_LE(std::fabs(after[i] - before[i]), half_step * (1 + 0x1p-20)) << i;
+  }
+}
+
+TEST_F(Quantize, LaunchesNothingForNoRows) { run(op, {random("x", bf16, {0, 64})}); }
+
+TEST_F(Quantize, RefusesWhatItCannotQuantise) {
+  EXPECT_EQ(refusal(op, {random("x", bf16, {4, 100})}, {{"format", "fp8_block"}}),
+            "quantize: rows have 100 elements; fp8_block takes multiples of 128");
+  EXPECT_EQ(refusal(op, {random("x", bf16, {4, 0})}),
+            "quantize: rows have 0 elements; they must have some");
+  EXPECT_EQ(refusal(op, {random("x", bf16, {4, 64})}, {{"format", "fp8_tensor"}}),
+            "quantize: scale is absent; fp8_tensor takes one f32 scale, fp8_token finds its own");
+  EXPECT_EQ(refusal(op, {random("x", bf16, {4, 64}), one(1)}),
+            "quantize: scale is given; only fp8_tensor takes one");
+  EXPECT_EQ(refusal(back, {random("q", e4m3, {4, 64}), random("scales", f32, {3})}),
+            "dequantize: scales is f32[3]; it must have 4 groups of 1 element");
+  EXPECT_EQ(refusal(op, {random("x", f32, {1, 32769})}),
+            "quantize: rows have 32769 elements; with accesses of 1 they must have at most 8192");
+}
+
+}  // namespace
+}  // namespace tilewright
