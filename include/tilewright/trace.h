@@ -10,6 +10,7 @@
 
 #include <array>
 #include <concepts>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -98,6 +99,11 @@ class Recorder {
   ~Recorder();
   Tensor parameter(const TensorArg& arg);
   Value parameter(const ScalarArg& arg);
+  /// An argument that is absent takes no parameter, and is absent in the body.
+  std::optional<Tensor> parameter(const std::optional<TensorArg>& arg) {
+    if (!arg) return std::nullopt;
+    return parameter(*arg);
+  }
   /// A plain number of the host is a constant of the trace.
   template <std::integral T>
   T parameter(T value) {
@@ -121,8 +127,8 @@ struct Call {
 
 }  // namespace detail
 
-/// Calls `body(parameter...)` once, with a Tensor for each TensorArg and a Value for each
-/// ScalarArg, and returns what it recorded. Errors carry the line of the mistake.
+/// Calls `body(parameter...)` once, with a Tensor for each TensorArg (an optional one for an optional
+/// argument) and a Value for each ScalarArg, and returns what it recorded. Errors carry the line of the mistake.
 /// Throws Error(unsupported) for what the target does not have.
 template <class Body, class... Args>
 Traced trace(const TraceOptions& options, const Body& body, const Args&... args) {
