@@ -33,6 +33,7 @@ bool is_size_name(const Schema& schema, std::string_view name) {
     const ShapePattern pattern(tensor.shape);
     const std::vector<std::string_view>& modes = pattern.modes();
     const bool listed = std::find(modes.begin(), modes.end(), name) != modes.end();
+    if (pattern.has_ellipsis() && name == "T") return true;  // the modes that "..." stands for
     if (listed && name != "_" && !fixed_extent(name)) return true;
   }
   return false;
