@@ -34,7 +34,7 @@ TileCopyPlan copy_plan() {
                         matrix(std::uint64_t{1} << 40, f16, 8192, 8192));
 }
 
-RmsNormPlan norm_plan() {
+RowNormPlan norm_plan() {
   DeviceProperties device;
   device.sm_count = 132;
   const std::int64_t h[] = {4096};

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// layer_norm in float64, from the formula.
+#include "kernels/layer_norm/reference.h"
+
+#include "kernels/rows/reference.h"
+
+#include <cmath>
+
+namespace tilewright {
+namespace {
+
+/// The mean and the mean square distance from it. Sums beyond binary32 are infinite (contract, hard
+/// inputs).
+std::pair<double, double> moments(std::span<const double> z) {
+  constexpr double kMax = 3.4028235677973366e38;
+  auto count = static_cast<double>(z.size());
+  double sum = 0;
+  for (double element : z)
+    sum += element;
+  if (std::fabs(sum) > kMax) sum = std::copysign(INFINITY, sum);
+  double mean = sum / count;
+  double squares = 0;
+  for (double element : z)
+    squares += (element - mean) * (element - mean);
+  return {mean, squares > kMax ? INFINITY : squares / count};
+}
+
+}  // namespace
+
+void layer_norm_reference(const LayerNormOptions& options, HostTensors& tensors) {
+  const Array& x = tensors.at("x");
+  std::vector<double> weights, biases;
+  if (const Array* w = tensors.find("w")) weights = to_doubles(*w);
+  if (const Array* bias = tensors.find("bias")) biases = to_doubles(*bias);
+  ReferenceSums sums = reference_sums(tensors);
+  const std::vector<double>& z =
+      options.rounding == SumRounding::keep_f32 ? sums.unrounded : sums.stored;
+  auto h = static_cast<std::size_t>(x.shape.back());
+  std::vector<double> y(z.size());
+  for (std::size_t at = 0; at < z.size(); at += h) {
+    auto [mean, variance] = moments(std::span(z).subspan(at, h));
+    double factor = 1 / std::sqrt(variance + static_cast<double>(options.eps));
+    for (std::size_t j = 0; j < h; ++j) {
+      double weight = weights.empty() ? 1 : weights[j] + static_cast<double>(options.weight_bias);
+      y[at + j] = (z[at + j] - mean) * factor * weight + (biases.empty() ? 0 : biases[j]);
+    }
+  }
+  std::vector<std::int64_t> shape = x.shape;
+  tensors.set(make_array("y", f64, shape, y));
+  tensors.set(make_array("residual_out", f64, shape, sums.stored));
+}
+
+}  // namespace tilewright

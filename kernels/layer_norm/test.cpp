@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// layer_norm against its float64 reference, and rows far from 0 that a naive variance fails.
+#include "kernels/layer_norm/layer_norm.h"
+#include "kernels/layer_norm/reference.h"
+#include "operator_fixture.h"
+
+#include <cmath>
+
+namespace tilewright {
+namespace {
+
+using test::OperatorTest;
+using test::Placement;
+
+class LayerNorm : public OperatorTest {
+ protected:
+  const Operator& op = layer_norm_operator();
+
+  static std::vector<Array> inputs(Type type, std::vector<std::int64_t> shape) {
+    std::int64_t h = shape.back();
+    return {random("x", type, std::move(shape), 2, 1), random("w", type, {h}, 1, 2),
+            random("bias", type, {h}, 1, 3)};
+  }
+
+  /// y of one row, launched without the operator's comparison.
+  std::vector<double> normalised(const Array& row) {
+    Buffer x(device, static_cast<std::int64_t>(row.bytes.size()));
+    x.upload(row.bytes);
+    Buffer y(device, row.shape[1] * 4);
+    layer_norm(stream, {.x = make_view(x.address(), row.type, row.shape),
+                        .y = make_view(y.address(), f32, row.shape)});
+    stream.synchronize();
+    std::vector<float> values = download<float>(y);
+    return {values.begin(), values.end()};
+  }
+};
+
+TEST_F(LayerNorm, MatchesTheReferenceOverWidths) {
+  for (std::int64_t h : {2, 7, 8, 63, 96, 100, 1234, 2880, 3420, 4096, 7168})
+    run(op, inputs(bf16, {3, h}));
+}
+
+TEST_F(LayerNorm, MatchesTheReferenceOverTypes) {
+  for (Type x : {bf16, f16, f32}) {
+    run(op, {random("x", x, {5, 256}), random("w", f32, {256}), random("bias", f32, {256})});
+    run(op, inputs(x, {3, 256}), {{"out_type", "f32"}});
+  }
+}
+
+TEST_F(LayerNorm, MatchesTheReferenceOverRowCounts) {
+  for (std::int64_t rows : {1, 2, 5, 64, 131}) {
+    for (std::int64_t h : {16, 128, 512})
+      run(op, inputs(bf16, {rows, h}));
+  }
+}
+
+TEST_F(LayerNorm, TakesWeightAndBiasSeparately) {
+  std::vector<Array> all = inputs(bf16, {4, 100});
+  run(op, {all[0]});
+  run(op, {all[0], all[1]});
+  run(op, {all[0], all[2]});
+  run(op, all, {{"weight_bias", "1"}, {"eps", "1e-3"}});
+}
+
+TEST_F(LayerNorm, AddsTheResidualFirst) {
+  for (const char* rounding : {"round_first", "keep_f32"}) {
+    for (std::int64_t h : {100, 512, 40000}) {
+      std::vector<Array> given = inputs(bf16, {3, h});
+      given.push_back(random("residual", h == 512 ? f32 : bf16, {3, h}, 1, 7));
+      run(op, given, {{"rounding", rounding}});
+    }
+  }
+}
+
+TEST_F(LayerNorm, ReadsLongRowsThrice) {
+  run(op, inputs(bf16, {2, 70000}));
+  run(op, inputs(f32, {1, 65537}));
+}
+
+TEST_F(LayerNorm, TakesStridesAndAlignments) {
+  for (std::int64_t padding : {1, 4, 8}) {
+    for (std::int64_t offset : {0, 1, 2}) {
+      run(op, inputs(bf16, {9, 200}), {},
+          Placement{.row_padding = padding, .offset_elems = offset});
+    }
+  }
+}
+
+TEST_F(LayerNorm, NormalisesInPlace) {
+  Array x = random("x", bf16, {4, 256});
+  Array expected = run(op, {x}).front();
+  Buffer memory(device, static_cast<std::int64_t>(x.bytes.size()));
+  memory.upload(x.bytes);
+  View view = make_view(memory.address(), bf16, x.shape);
+  layer_norm(stream, {.x = view, .y = view});
+  stream.synchronize();
+  EXPECT_EQ(download<std::byte>(memory), expected.bytes);
+}
+
+TEST_F(LayerNorm, KeepsTheVarianceOfRowsFarFromZero) {
+  Array row = random("x", f32, {1, 1024}, 0.01);
+  std::vector<double> values = to_doubles(row);
+  for (double& value : values)
+    value += 1e4;
+  row = make_array("x", f32, {1, 1024}, values);
+  HostTensors reference;
+  reference.set(row);
+  layer_norm_reference({}, reference);
+  std::vector<double> expected = to_doubles(reference.at("y"));
+  std::vector<double> y = normalised(row);
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    // Contract: (log2(H) + 12) 2^-24 of (|x| + |mean|) rstd, which is 2e4 / 0.01 here.
+    EXPECT_NEAR(y[i], expected[i], 22 * 0x1p-24 * 2e4 / 0.01) << i;
+  }
+}
+
+TEST_F(LayerNorm, TellsNeighboursInBf16Apart) {
+  std::vector<double> values;
+  for (int i = 0; i < 64; ++i)
+    values.push_back(256 + 2 * (i % 2));
+  std::vector<double> y = normalised(make_array("x", bf16, {1, 64}, values));
+  for (std::size_t i = 0; i < y.size(); ++i)
+    EXPECT_NEAR(y[i], i % 2 == 0 ? -1 : 1, 1e-5) << i;
+}
+
+TEST_F(LayerNorm, GivesTheBiasForAConstantRow) {
+  Array x = make_array("x", bf16, {1, 64}, std::vector<double>(64, 3.25));
+  Array bias = random("bias", bf16, {64});
+  Array y = run(op, {x, bias}).front();
+  EXPECT_EQ(to_doubles(y), to_doubles(bias));
+}
+
+TEST_F(LayerNorm, SpreadsNanAndInfinityOverTheRow) {
+  for (double special : {static_cast<double>(NAN), static_cast<double>(INFINITY)}) {
+    std::vector<double> row{1, special, 2, 3};
+    for (double y : normalised(make_array("x", f32, {1, 4}, row)))
+      EXPECT_TRUE(std::isnan(y)) << special;
+  }
+}
+
+TEST_F(LayerNorm, GivesARowTheSameBitsAloneAndAmongOthers) {
+  Array all = random("x", bf16, {70, 1024}, 2);
+  Array together = run(op, {all}).front();
+  for (std::int64_t row : {0, 33, 69}) {
+    Array one = make_array("x", bf16, {1, 1024});
+    auto begin = all.bytes.begin() + row * 2048;
+    one.bytes.assign(begin, begin + 2048);
+    Array alone = run(op, {one}).front();
+    EXPECT_TRUE(
+        std::equal(alone.bytes.begin(), alone.bytes.end(), together.bytes.begin() + row * 2048))
+        << "row " << row;
+  }
+}
+
+TEST_F(LayerNorm, LaunchesNothingForNoRows) { run(op, inputs(bf16, {0, 64})); }
+
+TEST_F(LayerNorm, RefusesWhatItCannotNormalise) {
+  EXPECT_EQ(refusal(op, {random("x", bf16, {4, 64}), random("bias", bf16, {63})}),
+            "layer_norm: bias is bf16[63]; it must have 64 contiguous elements");
+  EXPECT_EQ(refusal(op, {random("x", bf16, {4, 64}), random("bias", f16, {64})}),
+            "layer_norm: bias has type f16; it must be x's type bf16 or f32");
+  View x = make_view(4096, bf16, std::array<std::int64_t, 2>{4, 64});
+  View sum = make_view(8192, bf16, std::array<std::int64_t, 2>{4, 64});
+  try {
+    layer_norm(stream, {.x = x, .y = x, .residual_out = sum});
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.message(), "layer_norm: residual_out without residual; give residual too");
+  }
+}
+
+}  // namespace
+}  // namespace tilewright

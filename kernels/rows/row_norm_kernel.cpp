@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device side of norms over rows.
+#include "kernels/rows/row_norm.h"
+#include "kernels/rows/row_threads.h"
+#include "tilewright/control.h"
+
+namespace tilewright {
+namespace {
+
+using RowNormParameters = RowNormArguments<Tensor>;
+
+class RowNormKernel {
+ public:
+  RowNormKernel(const RowNormConfig& config, RowNormParameters tensors, const Value& eps,
+                const Value& weight_bias)
+      : config_(config),
+        t_(std::move(tensors)),
+        rows_(to_value(t_.x.shape()[0].value())),
+        eps_(eps),
+        weight_bias_(weight_bias),
+        threads_(config.row) {}
+
+  void run() const {
+    Value row = threads_.row(rows_.type());  // s64 beyond 2^30 rows
+    if (config_.row.looped) {
+      if_(row < rows_, [&] { looped_row(row); });
+    } else {
+      held_row(row);
+    }
+  }
+
+ private:
+  /// What the statistics found: a row's elements become (z - mean) * factor.
+  struct Moments {
+    std::optional<Value> mean;
+    Value factor;
+  };
+  bool centred() const { return config_.statistics == Statistics::mean_and_variance; }
+  float one_over_mean_elems() const { return 1.0f / static_cast<float>(config_.partial); }
+
+  // ---- Rows held in registers ----
+
+  void held_row(const Value& row) const {
+    Value active = row < rows_;
+    rows::Row weights, biases;  // before the reduction, which does not need them
+    if (t_.w) weights = threads_.load_vector(*t_.w);
+    if (t_.bias) biases = threads_.load_vector(*t_.bias);
+    rows::Row z = load_sums(row, active);
+    Moments moments = moments_of(z);
+    if_(active, [&] {
+      for (int j = 0; j < config_.row.vectors; ++j) {
+        auto i = static_cast<std::size_t>(j);
+        if (t_.residual_out)
+          threads_.store_access(*t_.residual_out, row, j, z[i].to(t_.residual_out->type()));
+        std::optional<Fragment> weight, bias;
+        if (t_.w) weight.emplace(weights[i]);
+        if (t_.bias) bias.emplace(biases[i]);
+        threads_.store_access(t_.y, row, j, normalised(z[i], weight, bias, moments));
+      }
+      store_factor(row, moments);
+    });
+  }
+
+  /// z of the thread's accesses. All loads are in flight before the first sum.
+  rows::Row load_sums(const Value& row, const Value& active) const {
+    rows::Row x = threads_.load_row(t_.x, row, active);
+    if (!t_.residual) return x;
+    rows::Row residual = threads_.load_row(*t_.residual, row, active);
+    rows::Row extra;
+    if (t_.extra) extra = threads_.load_row(*t_.extra, row, active);
+    rows::Row z;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      std::optional<Fragment> third;
+      if (t_.extra) third.emplace(extra[i]);
+      z.push_back(sum(x[i], residual[i], third));
+    }
+    return z;
+  }
+
+  Fragment sum(const Fragment& x, const Fragment& residual,
+               const std::optional<Fragment>& extra) const {
+    Fragment z = x.to(f32) + residual.to(f32);
+    if (extra) z = z + extra->to(f32);
+    return config_.rounding == SumRounding::keep_f32 ? z : z.to(t_.residual->type());
+  }
+
+  Moments moments_of(const rows::Row& z) const {
+    if (!centred()) {
+      Value squares = sum_over(z, [&](Var& sum, const Value& element, const Value& column) {
+        Value counted = under_mean(element, column);
+        sum = fma(counted, counted, sum);
+      });
+      return {std::nullopt, factor_of(threads_.sum(squares))};
+    }
+    Value total =
+        sum_over(z, [](Var& sum, const Value& element, const Value&) { sum = sum + element; });
+    Value mean = threads_.sum(total) * one_over_mean_elems();
+    Value squares = sum_over(z, [&](Var& sum, const Value& element, const Value& column) {
+      Value distance = select(column < static_cast<int>(config_.row.h), element - mean, 0.0f);
+      sum = fma(distance, distance, sum);
+    });
+    return {mean, factor_of(threads_.sum(squares))};
+  }
+
+  /// The thread's part of a sum: elements of an access in order, accesses in a tree.
+  template <class Accumulate>
+  Value sum_over(const rows::Row& z, Accumulate&& accumulate) const {
+    std::vector<Value> sums;
+    for (int j = 0; j < config_.row.vectors; ++j) {
+      Var sum(f32, 0.0f);
+      add_access(sum, z[static_cast<std::size_t>(j)], threads_.column(j), accumulate);
+      sums.emplace_back(sum);
+    }
+    return rows::tree_sum(std::move(sums));
+  }
+
+  template <class Accumulate>
+  void add_access(Var& sum, const Fragment& access, const Value& column,
+                  Accumulate&& accumulate) const {
+    Fragment wide = access.to(f32);
+    for (int i = 0; i < wide.size(); ++i)
+      accumulate(sum, wide[i].get(), column + i);
+  }
+
+  Value under_mean(const Value& element, const Value& column) const {
+    if (config_.partial == config_.row.h) return element;
+    return select(column < static_cast<int>(config_.partial), element, 0.0f);
+  }
+
+  Value factor_of(const Value& squares) const {
+    return rsqrt_approx(fma(squares, one_over_mean_elems(), eps_));
+  }
+
+  Fragment normalised(const Fragment& z, const std::optional<Fragment>& weight,
+                      const std::optional<Fragment>& bias, const Moments& moments) const {
+    Fragment product = z.to(f32);
+    if (moments.mean) product = product + -*moments.mean;
+    product = product * moments.factor;
+    if (weight) {
+      Fragment factor = weight->to(f32);
+      if (config_.has_weight_bias) factor = factor + weight_bias_;
+      if (config_.order == WeightOrder::after_rounding) product = product.to(t_.x.type()).to(f32);
+      product = product * factor;
+    }
+    if (bias) product = product + bias->to(f32);
+    return product.to(t_.y.type());
+  }
+
+  void store_factor(const Value& row, const Moments& moments) const {
+    if (t_.rstd) if_(threads_.lane() == 0, [&] { (*t_.rstd)(row) = moments.factor; });
+  }
+
+  // ---- Rows too long for registers: read again for every pass, written in the last ----
+
+  void looped_row(const Value& row) const {
+    Moments moments = looped_moments(row);
+    for_columns([&](const Value& column) {
+      Fragment z = load_sum(row, column);
+      int v = config_.row.vector_elems;
+      std::optional<Fragment> weight, bias;
+      if (t_.w) weight.emplace(load((*t_.w)(column), v));
+      if (t_.bias) bias.emplace(load((*t_.bias)(column), v));
+      if (t_.residual_out) {
+        store((*t_.residual_out)(row, column), z.to(t_.residual_out->type()));
+      }
+      store(t_.y(row, column), normalised(z, weight, bias, moments));
+    });
+    store_factor(row, moments);
+  }
+
+  template <class Body>
+  void for_columns(Body&& body) const {
+    int step = config_.row.threads_per_row * config_.row.vector_elems;
+    for_(threads_.lane() * config_.row.vector_elems, static_cast<int>(config_.row.h), step, body);
+  }
+
+  Fragment load_sum(const Value& row, const Value& column) const {
+    int v = config_.row.vector_elems;
+    Fragment x = load(t_.x(row, column), v);
+    if (!t_.residual) return x;
+    Fragment residual = load((*t_.residual)(row, column), v);
+    std::optional<Fragment> extra;
+    if (t_.extra) extra.emplace(load((*t_.extra)(row, column), v));
+    return sum(x, residual, extra);
+  }
+
+  template <class Accumulate>
+  Value looped_sum(const Value& row, Accumulate&& accumulate) const {
+    Var total(f32, 0.0f);
+    for_columns([&](const Value& column) {
+      Var part(f32, 0.0f);
+      add_access(part, load_sum(row, column), column, accumulate);
+      total = total + part;
+    });
+    return threads_.sum(total);
+  }
+
+  Moments looped_moments(const Value& row) const {
+    if (!centred()) {
+      Value squares = looped_sum(row, [&](Var& sum, const Value& element, const Value& column) {
+        Value counted = under_mean(element, column);
+        sum = fma(counted, counted, sum);
+      });
+      return {std::nullopt, factor_of(squares)};
+    }
+    Value total =
+        looped_sum(row, [](Var& sum, const Value& element, const Value&) { sum = sum + element; });
+    Value mean = total * one_over_mean_elems();
+    Value squares = looped_sum(row, [&](Var& sum, const Value& element, const Value&) {
+      Value distance = element - mean;
+      sum = fma(distance, distance, sum);
+    });
+    return {mean, factor_of(squares)};
+  }
+
+  RowNormConfig config_;
+  RowNormParameters t_;
+  Value rows_, eps_, weight_bias_;
+  rows::RowThreads threads_;
+};
+
+}  // namespace
+
+Traced RowNormPlan::trace(ptx::Target target) const {
+  TraceOptions trace_options{
+      .name = op + "_" + std::string(name(tensors.x.type)) + "_" + std::to_string(config.row.h) +
+              (config.rounding == SumRounding::keep_f32 ? "_keep_f32" : "") +
+              (config.order == WeightOrder::after_rounding ? "_cast_before_weight" : ""),
+      .target = target,
+      .block = {config.row.threads(), 1, 1}};
+  using Maybe = std::optional<Tensor>;
+  auto body = [this](const Tensor& x, const Maybe& w, const Tensor& y, const Maybe& rstd,
+                     const Maybe& bias, const Maybe& residual, const Maybe& extra,
+                     const Maybe& residual_out, const Value& eps, const Value& weight_bias) {
+    RowNormKernel(config, {x, w, y, rstd, bias, residual, extra, residual_out}, eps, weight_bias)
+        .run();
+  };
+  ScalarArg real{f32, {}};
+  return tilewright::trace(trace_options, body, args.x, args.w, args.y, args.rstd, args.bias,
+                           args.residual, args.extra, args.residual_out, real, real);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host side of norms over rows: checks, configuration, grid.
+#include "kernels/rows/row_norm.h"
+#include "tilewright/compile.h"
+
+#include <cmath>
+#include <vector>
+
+namespace tilewright {
+namespace {
+
+constexpr std::int64_t kMaxRow = std::int64_t{1} << 20;
+
+/// The checks, with what their messages need.
+struct Checks {
+  const RowNormTensors& t;  // folded
+  rows::Caller caller;
+
+  [[noreturn]] void fail(const std::string& what) const { caller.refuse(what); }
+
+  void types() const {
+    rows::check_real(t.x, "x", caller);
+    auto like_x = [&](const char* which, const std::optional<View>& view) {
+      if (view) rows::check_like_or_f32(*view, which, t.x.type, "x", caller);
+    };
+    like_x("y", t.y);
+    like_x("w", t.w);
+    like_x("bias", t.bias);
+    like_x("residual", t.residual);
+    like_x("extra", t.extra);
+    if (t.residual_out && t.residual_out->type != t.residual->type) {
+      fail("residual_out has type " + std::string(name(t.residual_out->type)) +
+           "; it must be residual's type " + std::string(name(t.residual->type)));
+    }
+    if (t.rstd && t.rstd->type != f32) {
+      fail("rstd has type " + std::string(name(t.rstd->type)) + "; it must be f32");
+    }
+  }
+
+  void shapes() const {
+    std::int64_t h = t.x.shape[1];
+    if (h < 1 || h > kMaxRow) {
+      fail("x has rows of " + std::to_string(h) + " elements; they must have 1 to " +
+           std::to_string(kMaxRow));
+    }
+    auto like_x = [&](const char* which, const std::optional<View>& view) {
+      if (!view || (view->shape[0] == t.x.shape[0] && view->shape[1] == h)) return;
+      fail("x is " + to_string(t.x) + " and " + which + " " + to_string(*view) +
+           "; the shapes must be equal");
+    };
+    like_x("y", t.y);
+    like_x("residual", t.residual);
+    like_x("extra", t.extra);
+    like_x("residual_out", t.residual_out);
+    if (t.w) rows::check_vector(*t.w, "w", h, caller);
+    if (t.bias) rows::check_vector(*t.bias, "bias", h, caller);
+    if (t.rstd && (t.rstd->rank != 1 || t.rstd->shape[0] != t.x.shape[0])) {
+      fail("rstd is " + to_string(*t.rstd) + "; it must have one element for each of the " +
+           std::to_string(t.x.shape[0]) + " rows");
+    }
+  }
+
+  void presence() const {
+    if (t.residual) return;
+    if (t.extra) fail("extra without residual; give residual, or extra as residual");
+    if (t.residual_out) fail("residual_out without residual; give residual too");
+  }
+
+  void apart(const char* a, const std::optional<View>& first, const char* b,
+             const std::optional<View>& second) const {
+    if (first && second) rows::check_apart(*first, a, *second, b, caller);
+  }
+  void same_or_apart(const char* in, const View& first, const char* out, const View& second) const {
+    if (first == second || !overlap(first, second)) return;
+    fail(std::string(in) + " and " + out + " overlap without being the same; give " + out +
+         " memory of its own, or " + in + " itself");
+  }
+
+  void memory() const {
+    same_or_apart("x", t.x, "y", t.y);
+    if (t.residual_out) same_or_apart("residual", *t.residual, "residual_out", *t.residual_out);
+    apart("x", t.x, "residual", t.residual);
+    apart("x", t.x, "residual_out", t.residual_out);
+    apart("residual", t.residual, "y", t.y);
+    apart("y", t.y, "residual_out", t.residual_out);
+    const char* const outputs[] = {"y", "residual_out", "rstd"};
+    const std::optional<View> written[] = {t.y, t.residual_out, t.rstd};
+    for (std::size_t i = 0; i < 3; ++i) {
+      apart("w", t.w, outputs[i], written[i]);
+      apart("bias", t.bias, outputs[i], written[i]);
+      apart("extra", t.extra, outputs[i], written[i]);
+    }
+    for (const std::optional<View>& other :
+         {std::optional(t.x), std::optional(t.y), t.residual, t.residual_out}) {
+      if (t.rstd && other && overlap(*t.rstd, *other))
+        fail("rstd overlaps another tensor; it must be apart");
+    }
+  }
+
+  void options(const RowNormOptions& options) const {
+    if (!std::isfinite(options.eps) || options.eps < 0)
+      fail("eps=" + std::to_string(options.eps) + "; it must be finite and at least 0");
+    if (!std::isfinite(options.weight_bias))
+      fail("weight_bias=" + std::to_string(options.weight_bias) + "; it must be finite");
+    if (options.partial < 0 || options.partial > t.x.shape[1]) {
+      fail("partial=" + std::to_string(options.partial) + "; it must be 0 or at most the row's " +
+           std::to_string(t.x.shape[1]) + " elements");
+    }
+  }
+};
+
+RowNormTensors folded(const RowNormTensors& tensors, const rows::Caller& caller) {
+  RowNormTensors flat = tensors;
+  auto fold = [&](const char* which, std::optional<View>& view) {
+    if (view) view = rows::folded(*view, which, caller);
+  };
+  flat.x = rows::folded(tensors.x, "x", caller);
+  flat.y = rows::folded(tensors.y, "y", caller);
+  fold("residual", flat.residual);
+  fold("extra", flat.extra);
+  fold("residual_out", flat.residual_out);
+  return flat;
+}
+
+int vector_elems(const RowNormTensors& t) {
+  std::vector<View> views{t.x, t.y};
+  for (const std::optional<View>& view : {t.w, t.bias, t.residual, t.extra, t.residual_out}) {
+    if (view) views.push_back(*view);
+  }
+  return rows::common_vector(t.x.type, views);
+}
+
+RowNormArguments<TensorArg> args_of(const RowNormTensors& t) {
+  constexpr DynamicModes kRows{.extents = 1, .strides = 1};
+  auto matrix = [&](const std::optional<View>& view) {
+    return view ? std::optional(tensor_arg(*view, kRows)) : std::nullopt;
+  };
+  auto vector = [](const std::optional<View>& view) {
+    return view ? std::optional(tensor_arg(*view)) : std::nullopt;
+  };
+  return {.x = tensor_arg(t.x, kRows),
+          .w = vector(t.w),
+          .y = tensor_arg(t.y, kRows),
+          .rstd = matrix(t.rstd),
+          .bias = vector(t.bias),
+          .residual = matrix(t.residual),
+          .extra = matrix(t.extra),
+          .residual_out = matrix(t.residual_out)};
+}
+
+}  // namespace
+
+std::string to_string(const RowNormConfig& c) {
+  return to_string(c.row) + " p=" + std::to_string(c.partial) +
+         (c.statistics == Statistics::mean_and_variance ? " centred" : "") +
+         (c.has_weight_bias ? " weight_bias" : "") +
+         (c.order == WeightOrder::after_rounding ? " cast_before_weight" : "") +
+         (c.rounding == SumRounding::keep_f32 ? " keep_f32" : "");
+}
+
+RowNormPlan plan_row_norm(std::string_view op, Statistics statistics,
+                          const DeviceProperties& device, const RowNormTensors& tensors,
+                          const RowNormOptions& options, SourceLoc at) {
+  // With a sum to hold besides the weights, 8 accesses would not fit the registers.
+  constexpr int kMaxVectors = 8;
+  constexpr int kMaxVectorsOfSums = 4;
+  RowNormPlan plan;
+  plan.op = op;
+  plan.options = options;
+  rows::Caller caller{op, at};
+  plan.tensors = folded(tensors, caller);
+  Checks checks{plan.tensors, caller};
+  checks.presence();
+  checks.types();
+  checks.shapes();
+  checks.memory();
+  checks.options(options);
+  plan.args = args_of(plan.tensors);
+  std::int64_t h = plan.tensors.x.shape[1];
+  std::int64_t row_count = plan.tensors.x.shape[0];
+  bool sums = plan.tensors.residual.has_value() || plan.tensors.bias.has_value();
+  plan.config.statistics = statistics;
+  plan.config.row =
+      rows::choose_row_shape(h, vector_elems(plan.tensors), sums ? kMaxVectorsOfSums : kMaxVectors);
+  rows::choose_rows_per_block(plan.config.row, device, row_count);
+  plan.config.partial = options.partial > 0 ? options.partial : h;
+  plan.config.has_weight_bias = options.weight_bias != 0;
+  plan.config.order = options.order;
+  plan.config.rounding = options.rounding;
+  plan.launch.grid.x = rows::row_blocks(row_count, plan.config.row.rows_per_block, caller);
+  plan.launch.block.x = plan.config.row.threads();
+  return plan;
+}
+
+std::string RowNormPlan::key() const {
+  std::string text = op + "/1 " + to_string(config) + " | " + to_string(args.x);
+  for (const std::optional<TensorArg>* arg :
+       {&args.w, &args.rstd, &args.bias, &args.residual, &args.extra, &args.residual_out}) {
+    text += " | " + rows::key_text(*arg);
+  }
+  return text + " | " + to_string(args.y);
+}
+
+Parameters RowNormPlan::parameters() const {
+  Parameters parameters;
+  auto add = [&](const std::optional<TensorArg>& arg, const std::optional<View>& view) {
+    if (arg) pack(parameters, *arg, *view);
+  };
+  add(args.x, tensors.x);
+  add(args.w, tensors.w);
+  add(args.y, tensors.y);
+  add(args.rstd, tensors.rstd);
+  add(args.bias, tensors.bias);
+  add(args.residual, tensors.residual);
+  add(args.extra, tensors.extra);
+  add(args.residual_out, tensors.residual_out);
+  parameters.add(options.eps);
+  parameters.add(options.weight_bias);
+  return parameters;
+}
+
+PreparedLaunch prepare_row_norm(const Device& device, const RowNormPlan& plan, SourceLoc at) {
+  return rows::prepare(device, plan, at);
+}
+
+void launch_row_norm(const Stream& stream, const RowNormPlan& plan, SourceLoc at) {
+  if (plan.tensors.x.shape[0] == 0) return;
+  prepare_row_norm(stream.device(), plan, at).launch(stream, at);
+}
+
+}  // namespace tilewright

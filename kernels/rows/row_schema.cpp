@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options, outputs and tolerances of operators on rows.
+#include "kernels/rows/row_schema.h"
+
+#include <cmath>
+
+namespace tilewright {
+
+std::optional<View> optional_view(const Arguments& arguments, std::string_view name) {
+  const View* view = arguments.find(name);
+  return view == nullptr ? std::nullopt : std::optional(*view);
+}
+
+std::vector<std::int64_t> shape_of(const View& view) {
+  return {view.shape.begin(), view.shape.begin() + view.rank};
+}
+
+OutputSpec norm_output(const Arguments& arguments) {
+  const View& x = arguments.tensor("x");
+  if (x.rank < 1) arguments.fail("x has rank 0; it must have the modes [..., H]");
+  return {"y", arguments.text("out_type") == "f32" ? f32 : x.type, shape_of(x)};
+}
+
+RowNormOptions rms_options(const Arguments& arguments) {
+  return {.eps = static_cast<float>(arguments.real("eps")),
+          .weight_bias = static_cast<float>(arguments.real("weight_bias")),
+          .order = arguments.boolean("cast_before_weight") ? WeightOrder::after_rounding
+                                                           : WeightOrder::last,
+          .partial = arguments.integer("partial")};
+}
+
+SumRounding sum_rounding(const Arguments& arguments) {
+  return arguments.text("rounding") == "keep_f32" ? SumRounding::keep_f32
+                                                  : SumRounding::round_first;
+}
+
+Tolerance rounded_once(Type output, double computed) {
+  return {.relative = computed * 0x1p-24 + rows::half_ulp(output),
+          .absolute = rows::half_tiniest(output)};
+}
+
+std::int64_t bytes_of_inputs(const Arguments& arguments) {
+  std::int64_t total = 0;
+  for (const TensorSpec& spec : arguments.schema().tensors) {
+    const View* view = spec.role == Role::output ? nullptr : arguments.find(spec.name);
+    if (view != nullptr) total += size_bytes(*view);
+  }
+  return total;
+}
+
+DeviceProperties traced_device() {
+  DeviceProperties device;
+  device.sm_count = 1;
+  return device;
+}
+
+}  // namespace tilewright

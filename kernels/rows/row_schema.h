@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the schemas of operators on rows share.
+#pragma once
+
+#include "kernels/rows/row_norm.h"
+#include "tilewright/operator.h"
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace tilewright {
+
+inline constexpr std::array kReals{bf16, f16, f32};
+inline constexpr std::array kF32{f32};
+
+inline constexpr std::array<std::string_view, 2> kOutTypes{"as_x", "f32"};
+inline constexpr OptionSpec kWeightBiasOption{.name = "weight_bias",
+                                              .type = OptionType::real,
+                                              .default_text = "0",
+                                              .doc = "added to w in f32: 1 for Gemma"};
+inline constexpr OptionSpec kCastBeforeWeightOption{
+    .name = "cast_before_weight",
+    .type = OptionType::boolean,
+    .default_text = "false",
+    .doc = "round x / rms to x's type before the weight"};
+inline constexpr OptionSpec kPartialOption{
+    .name = "partial",
+    .type = OptionType::integer,
+    .default_text = "0",
+    .least = 0,
+    .doc = "take the mean over the first elements only; 0: all"};
+inline constexpr OptionSpec kOutTypeOption{.name = "out_type",
+                                           .type = OptionType::choice,
+                                           .default_text = "as_x",
+                                           .words = kOutTypes,
+                                           .doc = "type of y"};
+inline constexpr std::array<std::string_view, 2> kSumRoundings{"round_first", "keep_f32"};
+inline constexpr OptionSpec kSumRoundingOption{
+    .name = "rounding",
+    .type = OptionType::choice,
+    .default_text = "round_first",
+    .words = kSumRoundings,
+    .doc = "whether the norm reads the sum as it is stored, or unrounded"};
+inline constexpr TensorSpec kWeightTensor{.name = "w",
+                                          .role = Role::input,
+                                          .presence = Presence::optional,
+                                          .shape = "H",
+                                          .types = kReals,
+                                          .doc = "x's type or f32; absent: 1"};
+inline constexpr TensorSpec kNormOutput{.name = "y",
+                                        .role = Role::output,
+                                        .shape = "...,H",
+                                        .types = kReals,
+                                        .may_alias = "x",
+                                        .doc = "x's type or f32 (out_type)"};
+
+std::optional<View> optional_view(const Arguments& arguments, std::string_view name);
+std::vector<std::int64_t> shape_of(const View& view);
+/// y of the option out_type. Throws if x has no modes.
+OutputSpec norm_output(const Arguments& arguments);
+/// The options weight_bias, cast_before_weight and partial, and eps.
+RowNormOptions rms_options(const Arguments& arguments);
+SumRounding sum_rounding(const Arguments& arguments);
+
+/// Half an ulp of the output plus `computed` 2^-24 of |ref|.
+Tolerance rounded_once(Type output, double computed);
+/// Bytes of all inputs that are present.
+std::int64_t bytes_of_inputs(const Arguments& arguments);
+
+/// A multiprocessor alone: the configuration of few rows, for traces without a device.
+DeviceProperties traced_device();
+
+}  // namespace tilewright

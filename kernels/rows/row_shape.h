@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the threads of a block share rows that they reduce.
+#pragma once
+
+#include "kernels/rows/rows.h"
+#include "tilewright/trace.h"
+
+#include <optional>
+#include <string>
+
+namespace tilewright::rows {
+
+/// How the threads of a block share rows. Depends on H and the access width alone, besides
+/// rows_per_block, so that a row's result does not depend on the other rows.
+struct RowShape {
+  std::int64_t h = 0;
+  int vector_elems = 8;  ///< elements of one access
+  int threads_per_row = 128;
+  int vectors = 1;         ///< accesses of a thread in a row held in registers
+  int rows_per_block = 1;  ///< more than one only where a row takes a warp or less
+  bool looped = false;     ///< rows too long for registers are read again for every pass
+  friend bool operator==(const RowShape&, const RowShape&) = default;
+  int threads() const { return threads_per_row * rows_per_block; }
+};
+std::string to_string(const RowShape& shape);
+
+/// Pre: rows of `h` elements; max_vectors accesses of all operands fit a thread's registers.
+RowShape choose_row_shape(std::int64_t h, int vector_elems, int max_vectors);
+/// Sets rows_per_block: blocks of one warp until every multiprocessor has one.
+void choose_rows_per_block(RowShape& shape, const DeviceProperties& device, std::int64_t rows);
+
+/// Blocks of `per_block` rows. Throws beyond the 2147483647 blocks of a grid.
+int row_blocks(std::int64_t row_count, int per_block, const Caller& caller);
+
+std::int64_t power_of_two_from(std::int64_t least);  ///< the smallest that is not less
+
+/// The text of an optional argument in a cache key.
+std::string key_text(const std::optional<TensorArg>& arg);
+
+}  // namespace tilewright::rows
