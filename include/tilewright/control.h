@@ -119,16 +119,22 @@ void return_(SourceLoc at = SourceLoc::here());
 
 }  // namespace tilewright
 
+/// A name of its own for each line, so that macros nest.
+#define TW_DETAIL_JOIN_TEXT(a, b) a##b
+#define TW_DETAIL_JOIN(a, b) TW_DETAIL_JOIN_TEXT(a, b)
+#define TW_DETAIL_SCOPE TW_DETAIL_JOIN(tw_scope_, __LINE__)
+
 /// TW_IF(cond) { ... } TW_ELSE { ... }: if_() and else_() without lambdas.
 #define TW_IF(condition) \
-  for (::tilewright::detail::IfScope tw_scope((condition), "TW_IF"); tw_scope.once();)
-#define TW_ELSE for (::tilewright::detail::ElseScope tw_scope; tw_scope.once();)
+  for (::tilewright::detail::IfScope TW_DETAIL_SCOPE((condition), "TW_IF"); TW_DETAIL_SCOPE.once();)
+#define TW_ELSE for (::tilewright::detail::ElseScope TW_DETAIL_SCOPE; TW_DETAIL_SCOPE.once();)
 /// TW_FOR(i, begin, end, step) { ... }: for_() without a lambda.
-#define TW_FOR(i, begin, end, step)                                                       \
-  for (::tilewright::detail::ForScope tw_scope((begin), (end), (step)); tw_scope.once();) \
-    if (const ::tilewright::Value i = tw_scope.index(); true)
+#define TW_FOR(i, begin, end, step)                                            \
+  for (::tilewright::detail::ForScope TW_DETAIL_SCOPE((begin), (end), (step)); \
+       TW_DETAIL_SCOPE.once();)                                                \
+    if (const ::tilewright::Value i = TW_DETAIL_SCOPE.index(); true)
 /// TW_WHILE(cond) { ... }: while_() without lambdas.
-#define TW_WHILE(condition_expression)                                             \
-  for (::tilewright::detail::WhileScope tw_scope(::tilewright::SourceLoc::here()); \
-       tw_scope.once();)                                                           \
-    if (tw_scope.condition((condition_expression)); true)
+#define TW_WHILE(condition_expression)                                                    \
+  for (::tilewright::detail::WhileScope TW_DETAIL_SCOPE(::tilewright::SourceLoc::here()); \
+       TW_DETAIL_SCOPE.once();)                                                           \
+    if (TW_DETAIL_SCOPE.condition((condition_expression)); true)

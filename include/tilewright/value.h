@@ -49,7 +49,7 @@ class Value {
   std::int64_t constant() const;
 
   /// Converts. Float to float rounds to nearest even; float to integer truncates towards zero and
-  /// saturates, NaN to 0 (PTX ISA, cvt); integer to float rounds to nearest even.
+  /// saturates, NaN to 0, or to the top bit alone where a 64-bit type takes part (PTX ISA, cvt); integer to float rounds to nearest even.
   Value to(Type type, SourceLoc at = SourceLoc::here()) const;
   /// The same bits as another type of the same width.
   Value bitcast(Type type, SourceLoc at = SourceLoc::here()) const;

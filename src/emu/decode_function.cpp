@@ -334,6 +334,9 @@ void FunctionDecoder::decode_lane_with(const sem::Meaning& meaning,
     const Class imm = want == Class::none ? Class::b32 : want;
     Type type = instr_->op.type();
     if (is_float(type) && bits(type) < 32) type = Type::none;
+    // The type of cvt.f64.f32 is its result's; a literal has the source's.
+    if (type == Type::f64 && want == Class::b32) type = Type::f32;
+    if (type == Type::f32 && want == Class::b64) type = Type::f64;
     Slot slot = adapted(value_slot(*srcs[i], imm, type), want);
     negated |= slot.negated;
     slots.push_back(slot);

@@ -7,6 +7,7 @@
 #include "tilewright/value.h"
 
 #include <bit>
+#include <cmath>
 #include <optional>
 #include <string>
 
@@ -56,9 +57,16 @@ std::optional<Value> fold_conversion(const Value& x, Type to) {
     return ValueAccess::constant(f32,
                                  static_cast<std::int64_t>(std::bit_cast<std::uint32_t>(value)));
   }
-  if (x.type() == f32 && (to == f16 || to == bf16)) {
-    float value = std::bit_cast<float>(static_cast<std::uint32_t>(raw));
-    return ValueAccess::constant(to, lang::rounded_bits(to, static_cast<double>(value)));
+  if (!is_float(to) || (x.type() != f32 && x.type() != f64)) return std::nullopt;
+  double value = x.type() == f64
+                     ? std::bit_cast<double>(raw)
+                     : static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(raw)));
+  if (to == f16 || to == bf16) return ValueAccess::constant(to, lang::rounded_bits(to, value));
+  if (std::isnan(value)) return std::nullopt;
+  if (to == f64) return ValueAccess::constant(to, std::bit_cast<std::int64_t>(value));
+  if (to == f32) {
+    auto narrow = std::bit_cast<std::uint32_t>(static_cast<float>(value));
+    return ValueAccess::constant(to, static_cast<std::int64_t>(narrow));
   }
   return std::nullopt;
 }

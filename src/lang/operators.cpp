@@ -337,8 +337,9 @@ Value operator/(const Arg& a, const Arg& b) {
   if (p.type != f32 && p.type != f64)
     refuse_type("operator/", p.type, "integers, f32 and f64", p.at);
   if (p.a.is_constant() && p.b.is_constant()) {
-    return ValueAccess::constant(p.type,
-                                 *fold(BinaryOp::div, p.type, p.a.constant(), p.b.constant()));
+    if (auto folded = fold(BinaryOp::div, p.type, p.a.constant(), p.b.constant())) {
+      return ValueAccess::constant(p.type, *folded);
+    }
   }
   return Tracer::current("operator/", p.at)
       .pure(with_type("div.rn.", p.type), p.type, {&p.a, &p.b}, p.at);

@@ -173,8 +173,10 @@ std::uint64_t convert(Type to, Type from, std::uint64_t a) {
   }
   double x = as_real(from, a);
   if (is_float(to)) return real_bits(to, x);
-  if (std::isnan(x)) return 0;
   int width = bits(to);
+  // PTX ISA, cvt: NaN gives 0, but the top bit where a 64-bit type takes part.
+  bool long_type = width == 64 || bits(from) == 64;
+  if (std::isnan(x)) return long_type ? std::uint64_t{1} << (width - 1) : 0;
   Wide most = is_signed(to) ? (Wide{1} << (width - 1)) - 1 : (Wide{1} << width) - 1;
   Wide least = is_signed(to) ? -(Wide{1} << (width - 1)) : Wide{0};
   Wide whole = std::fabs(x) >= 0x1p100 ? (x < 0 ? least : most) : static_cast<Wide>(x);
