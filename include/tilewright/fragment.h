@@ -14,7 +14,10 @@ namespace tilewright {
 /// Copies share the registers, as copies of a Tensor share memory: clone() makes new ones.
 class Fragment {
  public:
+  /// Undefined, but for words that pack several elements, which are 0: elements go into them.
   Fragment(Type type, int size, SourceLoc at = SourceLoc::here());
+  /// Wholly undefined: for instructions that write whole words.
+  static Fragment undefined(Type type, int size, SourceLoc at = SourceLoc::here());
 
   Type type() const { return type_; }
   int size() const { return size_; }

@@ -26,7 +26,7 @@ void barrier_arrive(Group group, SourceLoc at = SourceLoc::here());
 void warp_barrier(std::uint32_t lanes = 0xffffffffu, SourceLoc at = SourceLoc::here());
 
 /// The value that another lane of the warp holds. `width` (a power of two up to 32) cuts the warp
-/// into independent segments. Types of 16, 32 or 64 bits. All 32 lanes must take part.
+/// into independent segments (a lane mask stays below it). Types of 16, 32 or 64 bits. All 32 lanes must take part.
 Value shuffle_xor(const Arg& value, int lane_mask, int width = 32);
 Value shuffle_down(const Arg& value, int delta, int width = 32);
 Value shuffle_up(const Arg& value, int delta, int width = 32);

@@ -31,23 +31,26 @@ void refuse_sizes(const char* what, int a, int b, SourceLoc at) {
 
 }  // namespace
 
-Fragment::Fragment(Type type, int size, SourceLoc at)
-    : type_(type),
-      size_(size),
-      per_word_(bits(type) >= 32  ? 1
-                : bits(type) == 0 ? 0
-                                  : 32 / bits(type)) {
+Fragment::Fragment(Type type, int size, SourceLoc at) : Fragment(undefined(type, size, at)) {
+  if (per_word_ == 1) return;
   Tracer& tracer = Tracer::current("Fragment", at);
-  if (size <= 0 || per_word_ == 0 || type == pred || bits(type) > 64 || bits(type) < 8) {
+  for (std::uint32_t word : words_)
+    tracer.emit("mov.b32", {ptx::reg(word), ptx::imm(0)}, at);
+}
+
+Fragment Fragment::undefined(Type type, int size, SourceLoc at) {
+  Tracer& tracer = Tracer::current("Fragment", at);
+  if (size <= 0 || type == pred || bits(type) > 64 || bits(type) < 8) {
     throw Error(ErrorKind::user,
                 "Fragment: " + std::to_string(size) + " elements of type " +
                     std::string(name(type)) + "; it takes one or more elements of 8 to 64 bits",
                 at);
   }
-  int count = (size + per_word_ - 1) / per_word_;
-  Type word = bits(type) == 64 ? b64 : b32;
+  Fragment made(type, size, std::vector<std::uint32_t>{});
+  int count = (size + made.per_word_ - 1) / made.per_word_;
   for (int i = 0; i < count; ++i)
-    words_.push_back(tracer.new_reg(word));
+    made.words_.push_back(tracer.new_reg(bits(type) == 64 ? b64 : b32));
+  return made;
 }
 
 Fragment::Fragment(Type type, int size, std::vector<std::uint32_t> words)
@@ -168,7 +171,7 @@ void Fragment::assign(const Fragment& other, SourceLoc at) const {
 }
 
 Fragment Fragment::clone(SourceLoc at) const {
-  Fragment copy(type_, size_, at);
+  Fragment copy = undefined(type_, size_, at);
   copy.assign(*this, at);
   return copy;
 }
@@ -222,8 +225,8 @@ Fragment Fragment::to(Type type, SourceLoc at) const {
   Tracer& tracer = Tracer::current("to", at);
   bool halves = type_ == bf16 || type_ == f16;
   bool to_halves = type == bf16 || type == f16;
-  Fragment out(type, size_, at);
   if ((halves && type == f32) || (type_ == f32 && to_halves)) {
+    Fragment out = undefined(type, size_, at);
     const Fragment& narrow = halves ? *this : out;
     const Fragment& wide = halves ? out : *this;
     for (std::size_t w = 0; w < narrow.words_.size(); ++w) {
@@ -236,6 +239,7 @@ Fragment Fragment::to(Type type, SourceLoc at) const {
   }
   if ((lang::is_fp8(type_) && type == f32) || (type_ == f32 && lang::is_fp8(type))) {
     bool narrowing = type_ == f32;
+    Fragment out = undefined(type, size_, at);
     const Fragment& narrow = narrowing ? out : *this;
     std::span<const std::uint32_t> wide = narrowing ? words_ : out.words_;
     for (std::size_t w = 0; w < narrow.words_.size(); ++w) {
@@ -245,6 +249,7 @@ Fragment Fragment::to(Type type, SourceLoc at) const {
     }
     return out;
   }
+  Fragment out(type, size_, at);
   for (int i = 0; i < size_; ++i)
     out.at(i, at) = Arg(this->at(i, at).get().to(type, at), at);
   return out;

@@ -74,9 +74,12 @@ void take_over(const ptx::Module& parsed, Tracer& tracer, std::vector<ptx::RegId
                 at);
   }
   std::vector<ptx::RegId> registers;
-  for (std::size_t i = 0; i < function.registers.size(); ++i) {
-    registers.push_back(i < operands.size() ? operands[i]
-                                            : tracer.new_reg(function.registers[i].type));
+  for (const ptx::Register& declared : function.registers) {  // in an order of the parser's
+    std::size_t operand = 0;
+    while (operand < operands.size() && declared.name != kPlaceholder + std::to_string(operand))
+      ++operand;
+    bool own = operand == operands.size();
+    registers.push_back(own ? tracer.new_reg(declared.type) : operands[operand]);
   }
   std::vector<ptx::LabelId> labels;
   for (std::size_t i = 0; i < function.labels.size(); ++i)

@@ -160,14 +160,14 @@ Fragment load_guarded(const std::optional<ptx::Guard>& guard, const Element& fir
                       LoadOptions options, SourceLoc at) {
   Type type = first.tensor().type();
   require_access("load", type, options, at);
-  Fragment fragment(type, count, at);
   if (!in_words(first, type, count)) {
-    if (bits(type) < 32) fill_zero(fragment, at);  // elements go into words that exist
+    Fragment fragment(type, count, at);
     for (int i = 0; i < count; ++i) {
       fragment.at(i, at) = Arg(load_one(first, first.offset() + Int(i), options, guard, at), at);
     }
     return fragment;
   }
+  Fragment fragment = Fragment::undefined(type, count, at);
   if (guard) fill_zero(fragment, at);
   transfer("load", load_op(first.tensor(), options), first, fragment, true, guard, at);
   return fragment;
@@ -217,7 +217,7 @@ Fragment load_if(const Arg& predicate, const Element& first, int count, LoadOpti
   bool never = false;
   std::optional<ptx::Guard> guard = guard_of(predicate, "load_if", never);
   if (never) {
-    Fragment zeros(first.tensor().type(), count, predicate.at());
+    Fragment zeros = Fragment::undefined(first.tensor().type(), count, predicate.at());
     fill_zero(zeros, predicate.at());
     return zeros;
   }

@@ -92,11 +92,11 @@ void require_width(int width, const char* what, SourceLoc at) {
               at);
 }
 
-void require_lanes(int lanes, const char* what, const char* which, SourceLoc at) {
-  if (lanes >= 0 && lanes < 32) return;
+void require_lanes(int lanes, int most, const char* what, const char* which, SourceLoc at) {
+  if (lanes >= 0 && lanes < most) return;
   throw Error(ErrorKind::user,
               std::string(what) + ": the " + which + " is " + std::to_string(lanes) +
-                  "; it must be 0 to 31",
+                  "; it must be 0 to " + std::to_string(most - 1),
               at);
 }
 
@@ -154,21 +154,21 @@ void warp_barrier(std::uint32_t lanes, SourceLoc at) {
 
 Value shuffle_xor(const Arg& value, int lane_mask, int width) {
   require_width(width, "shuffle_xor", value.at());
-  require_lanes(lane_mask, "shuffle_xor", "lane mask", value.at());
+  require_lanes(lane_mask, width, "shuffle_xor", "lane mask", value.at());
   return shuffle_any("shfl.sync.bfly.b32", value, ValueAccess::constant(u32, lane_mask),
                      segment(width, 31), "shuffle_xor");
 }
 
 Value shuffle_down(const Arg& value, int delta, int width) {
   require_width(width, "shuffle_down", value.at());
-  require_lanes(delta, "shuffle_down", "distance", value.at());
+  require_lanes(delta, 32, "shuffle_down", "distance", value.at());
   return shuffle_any("shfl.sync.down.b32", value, ValueAccess::constant(u32, delta),
                      segment(width, 31), "shuffle_down");
 }
 
 Value shuffle_up(const Arg& value, int delta, int width) {
   require_width(width, "shuffle_up", value.at());
-  require_lanes(delta, "shuffle_up", "distance", value.at());
+  require_lanes(delta, 32, "shuffle_up", "distance", value.at());
   return shuffle_any("shfl.sync.up.b32", value, ValueAccess::constant(u32, delta),
                      segment(width, 0), "shuffle_up");
 }

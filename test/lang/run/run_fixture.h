@@ -31,7 +31,7 @@ class RunTest : public DeviceTest {
  protected:
   struct Blocks {
     int threads = 32;
-    int grid = 1;
+    Dim3 grid{};
     std::int64_t dynamic_smem_bytes = 0;
     DynamicModes dynamic = {};
   };
@@ -55,7 +55,7 @@ class RunTest : public DeviceTest {
     Parameters parameters;
     for (std::size_t i = 0; i < views.size(); ++i)
       pack(parameters, args[i], views[i]);
-    kernel.launch({.grid = {blocks.grid},
+    kernel.launch({.grid = blocks.grid,
                    .block = {blocks.threads},
                    .dynamic_smem_bytes = blocks.dynamic_smem_bytes},
                   parameters, stream);
