@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device side of qk_norm, qk_norm_rope and rope.
+#include "kernels/qk_norm_rope/qk_norm_rope.h"
+#include "kernels/rows/row_threads.h"
+#include "tilewright/control.h"
+#include "tilewright/fragment.h"
+#include "tilewright/sync.h"
+#include "tilewright/thread.h"
+
+#include <vector>
+
+namespace tilewright {
+namespace {
+
+using QkParameters = QkArguments<Tensor>;
+
+/// A thread's consecutive elements of its head.
+struct Piece {
+  Value column;
+  Value active;  // inside the head, and the head exists
+  Fragment stored, wide;
+  std::optional<Fragment> weight = {};
+};
+
+class QkKernel {
+ public:
+  QkKernel(const QkConfig& config, QkParameters tensors, const Value& eps, const Value& weight_bias)
+      : c_(config),
+        t_(std::move(tensors)),
+        eps_(eps),
+        weight_bias_(weight_bias),
+        lane_(linear_thread_idx() % config.lanes) {}
+
+  /// Every lane takes part in the sum: heads that do not exist count as zeros.
+  void run() const {
+    Type index = c_.wide_index ? s64 : s32;
+    int heads = c_.q_heads + c_.k_heads;
+    Value id = block_idx().x.to(index) * (c_.threads / c_.lanes) +
+               (linear_thread_idx() / c_.lanes).to(index);
+    Value token = id / heads;
+    Head head{token, (id % heads).to(s32), token < to_value(t_.q.shape()[0].value()).to(index)};
+    std::vector<Piece> pieces = load_pieces(head);
+    std::optional<Turn> turn;
+    if (c_.style != RopeStyle::none) turn.emplace(load_turn(head));
+    if (c_.norm) normalise(pieces);
+    if (turn) rotate(pieces, *turn);
+    Tensor out = head_of(t_.q_out, t_.k_out, head);
+    for (const Piece& piece : pieces)
+      store_if(piece.active, out(piece.column), piece.wide.to(t_.q.type()));
+  }
+
+ private:
+  struct Head {
+    Value token, head, exists;
+  };
+  /// Cosines and sines of the thread's rotated pieces: one of each a pair of pieces (neox) or a
+  /// piece (interleaved).
+  struct Turn {
+    std::vector<Fragment> cosines, sines;
+  };
+
+  /// Accesses of a thread that together cover `elems` elements of the head.
+  int rounds(int elems) const {
+    int accesses = elems / c_.vector_elems;
+    return (accesses + c_.lanes - 1) / c_.lanes;
+  }
+  int turned_elems() const { return c_.style == RopeStyle::neox ? c_.rotary / 2 : c_.rotary; }
+  Value column(int round) const { return (lane_ + round * c_.lanes) * c_.vector_elems; }
+
+  Value is_q(const Head& head) const { return head.head < c_.q_heads; }
+
+  /// The head's elements: of q or of k, by the lane.
+  Tensor head_of(const Tensor& q, const Tensor& k, const Head& head) const {
+    Layout elements(Shape{c_.d});
+    auto address = [&](const Tensor& tensor, const Value& h) {
+      return tensor(head.token, h, 0).address();
+    };
+    auto at = [&](const Value& base) {
+      return Tensor(q.type(), MemorySpace::global, base.assume({c_.alignment_bytes}), elements,
+                    c_.alignment_bytes);
+    };
+    if (c_.k_heads == 0) return at(address(q, head.head));
+    if (c_.q_heads == 0) return at(address(k, head.head));
+    return at(select(is_q(head), address(q, head.head), address(k, head.head - c_.q_heads)));
+  }
+
+  /// The turned pieces first: for neox pairs of pieces half the rotary part apart.
+  std::vector<Piece> load_pieces(const Head& head) const {
+    Tensor in = head_of(t_.q, t_.k, head);
+    std::vector<Piece> pieces;
+    auto add = [&](const Value& column, const Value& inside) {
+      Value active = head.exists && inside;
+      Fragment stored = load_if(active, in(column), c_.vector_elems);
+      pieces.push_back({column, active, stored, stored.to(f32)});
+      if (c_.norm) pieces.back().weight = load_weight(head, column, active);
+    };
+    int turned = turned_elems();
+    for (int round = 0; round < rounds(turned); ++round) {
+      add(column(round), column(round) < turned);
+      if (c_.style == RopeStyle::neox) add(column(round) + turned, column(round) < turned);
+    }
+    int rest = c_.d - c_.rotary;
+    for (int round = 0; round < rounds(rest); ++round)
+      add(column(round) + c_.rotary, column(round) < rest);
+    return pieces;
+  }
+
+  std::optional<Fragment> load_weight(const Head& head, const Value& column,
+                                      const Value& active) const {
+    if (!t_.q_weight && !t_.k_weight) return std::nullopt;
+    auto factors = [&](const Tensor& weight, const Value& mine) {
+      Fragment factor = load_if(active && mine, weight(column), c_.vector_elems).to(f32);
+      if (c_.has_weight_bias) factor = factor + weight_bias_;
+      return factor;
+    };
+    Value q = is_q(head);
+    std::optional<Fragment> of_q, of_k;
+    if (t_.q_weight) of_q.emplace(factors(*t_.q_weight, q));
+    if (t_.k_weight) of_k.emplace(factors(*t_.k_weight, !q));
+    Fragment chosen(f32, c_.vector_elems);
+    for (int i = 0; i < c_.vector_elems; ++i) {
+      Value a = of_q ? (*of_q)[i].get() : constant(f32, 1.0f);
+      Value b = of_k ? (*of_k)[i].get() : constant(f32, 1.0f);
+      chosen[i] = select(q, a, b);
+    }
+    return chosen;
+  }
+
+  Turn load_turn(const Head& head) const {
+    Fragment stored = load_if(head.exists, (*t_.positions)(head.token), 1);
+    Value position = max(stored[0].get(), constant(stored.type(), 0));
+    Turn turn;
+    int turned = turned_elems();
+    int count = c_.style == RopeStyle::neox ? c_.vector_elems : c_.vector_elems / 2;
+    for (int round = 0; round < rounds(turned); ++round) {
+      Value first = (lane_ + round * c_.lanes) * count;
+      Value active = head.exists && column(round) < turned;
+      auto load_wide = [&](const Value& from) {
+        return load_if(active, (*t_.cos_sin)(position, from), count).to(f32);
+      };
+      turn.cosines.push_back(load_wide(first));
+      turn.sines.push_back(load_wide(first + c_.rotary / 2));
+    }
+    return turn;
+  }
+
+  void normalise(std::vector<Piece>& pieces) const {
+    std::vector<Value> sums;
+    for (const Piece& piece : pieces) {
+      Var sum(f32, 0.0f);
+      for (int i = 0; i < c_.vector_elems; ++i)
+        sum = fma(piece.wide[i], piece.wide[i], sum);
+      sums.emplace_back(sum);
+    }
+    auto add = [](const Value& a, const Value& b) { return a + b; };
+    Value squares = warp_reduce(rows::tree_sum(std::move(sums)), add, c_.lanes);
+    Value factor = rsqrt_approx(fma(squares, 1.0f / static_cast<float>(c_.d), eps_));
+    for (Piece& piece : pieces) {
+      piece.wide = piece.wide * factor;
+      if (piece.weight) piece.wide = piece.wide * *piece.weight;
+      if (c_.round_between) piece.wide = piece.wide.to(t_.q.type()).to(f32);
+    }
+  }
+
+  void rotate(std::vector<Piece>& pieces, const Turn& turn) const {
+    for (std::size_t round = 0; round < turn.cosines.size(); ++round) {
+      if (c_.style == RopeStyle::neox) {
+        rotate_pair(pieces[2 * round].wide, pieces[2 * round + 1].wide, turn, round);
+      } else {
+        rotate_neighbours(pieces[round].wide, turn, round);
+      }
+    }
+  }
+
+  void rotate_pair(Fragment& first, Fragment& second, const Turn& turn, std::size_t round) const {
+    const Fragment& cosine = turn.cosines[round];
+    const Fragment& sine = turn.sines[round];
+    Fragment a = first * cosine + second * sine * -1.0f;
+    second = second * cosine + first * sine;
+    first = a;
+  }
+
+  void rotate_neighbours(Fragment& piece, const Turn& turn, std::size_t round) const {
+    Fragment turned(f32, piece.size());
+    for (int i = 0; i < piece.size() / 2; ++i) {
+      Value cosine = turn.cosines[round][i], sine = turn.sines[round][i];
+      Value a = piece[2 * i], b = piece[2 * i + 1];
+      turned[2 * i] = a * cosine - b * sine;
+      turned[2 * i + 1] = b * cosine + a * sine;
+    }
+    piece = turned;
+  }
+
+  QkConfig c_;
+  QkParameters t_;
+  Value eps_, weight_bias_;
+  Value lane_;  // of the threads that share the head
+};
+
+}  // namespace
+
+Traced QkPlan::trace(ptx::Target target) const {
+  const char* style = config.style == RopeStyle::neox          ? "_neox"
+                      : config.style == RopeStyle::interleaved ? "_interleaved"
+                                                               : "";
+  TraceOptions trace_options{
+      .name = op + "_" + std::string(name(tensors.q.type)) + "_" + std::to_string(config.q_heads) +
+              "x" + std::to_string(config.k_heads) + "x" + std::to_string(config.d) + style,
+      .target = target,
+      .block = {config.threads, 1, 1}};
+  using Maybe = std::optional<Tensor>;
+  auto body = [this](const Tensor& q, const Tensor& k, const Maybe& q_weight, const Maybe& k_weight,
+                     const Maybe& positions, const Maybe& cos_sin, const Tensor& q_out,
+                     const Tensor& k_out, const Value& eps, const Value& weight_bias) {
+    QkKernel(config, {q, k, q_weight, k_weight, positions, cos_sin, q_out, k_out}, eps, weight_bias)
+        .run();
+  };
+  ScalarArg real{f32, {}};
+  return tilewright::trace(trace_options, body, args.q, args.k, args.q_weight, args.k_weight,
+                           args.positions, args.cos_sin, args.q_out, args.k_out, real, real);
+}
+
+}  // namespace tilewright

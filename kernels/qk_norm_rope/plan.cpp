@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host side of qk_norm, qk_norm_rope and rope: checks, configuration, grid.
+#include "kernels/qk_norm_rope/qk_norm_rope.h"
+#include "kernels/rows/row_shape.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace tilewright {
+namespace {
+
+constexpr std::int64_t kMaxHead = 1024;  // elements
+constexpr std::int64_t kMaxHeads = 65536;
+
+/// Whether two tensors [T, heads, D] share an element. Parts of packed rows do not, though the
+/// bytes from their first to their last element do: tokens are one stride apart, heads inside it.
+bool heads_overlap(const View& a, const View& b) {
+  if (!overlap(a, b)) return false;
+  auto within = [](const View& v) {
+    return v.stride[1] >= v.shape[2] && (v.shape[1] - 1) * v.stride[1] + v.shape[2] <= v.stride[0];
+  };
+  std::int64_t step = a.stride[0] * bytes(a.type);
+  bool packed =
+      a.shape[0] > 1 && a.type == b.type && a.stride[0] == b.stride[0] && within(a) && within(b);
+  if (!packed) return true;
+  auto distance = static_cast<std::int64_t>(b.address - a.address);
+  std::int64_t offset = ((distance % step) + step) % step;  // of b's head 0 in a's token
+  auto row_bytes = [](const View& v) {
+    return ((v.shape[1] - 1) * v.stride[1] + v.shape[2]) * bytes(v.type);
+  };
+  return offset < row_bytes(a) || offset + row_bytes(b) > step;
+}
+
+struct Checks {
+  const QkTensors& t;
+  const QkOptions& options;
+  rows::Caller caller;
+
+  [[noreturn]] void fail(const std::string& what) const { caller.refuse(what); }
+
+  void heads(const View& view, const char* which) const {
+    std::string what = std::string(which) + " is " + to_string(view);
+    if (view.rank != 3) fail(what + "; it must have the modes [T, heads, D]");
+    if (view.type != t.q.type)
+      fail(what + "; it must have q's type " + std::string(name(t.q.type)));
+    if (view.shape[2] != t.q.shape[2] || view.shape[0] != t.q.shape[0])
+      fail(what + " and q " + to_string(t.q) + "; T and D must be equal");
+    if (view.shape[2] > 1 && view.stride[2] != 1) fail(what + "; its last stride must be 1");
+    if (view.shape[1] > kMaxHeads)
+      fail(what + "; it may have " + std::to_string(kMaxHeads) + " heads at most");
+  }
+
+  void shapes() const {
+    rows::check_real(t.q, "q", caller);
+    heads(t.q, "q");
+    heads(t.k, "k");
+    heads(t.q_out, "q_out");
+    heads(t.k_out, "k_out");
+    if (t.q.shape[2] < 1 || t.q.shape[2] > kMaxHead) {
+      fail("q is " + to_string(t.q) + "; D must be 1 to " + std::to_string(kMaxHead));
+    }
+    if (t.q_out.shape[1] != t.q.shape[1] || t.k_out.shape[1] != t.k.shape[1])
+      fail("q_out and k_out must have as many heads as q and k");
+    for (const std::optional<View>* weight : {&t.q_weight, &t.k_weight}) {
+      const char* which = weight == &t.q_weight ? "q_weight" : "k_weight";
+      if (!*weight) continue;
+      rows::check_like_or_f32(**weight, which, t.q.type, "q", caller);
+      rows::check_vector(**weight, which, t.q.shape[2], caller);
+    }
+    if (t.q_weight && t.k_weight && t.q_weight->type != t.k_weight->type)
+      fail("q_weight has type " + std::string(name(t.q_weight->type)) + " and k_weight " +
+           std::string(name(t.k_weight->type)) + "; the types must be equal");
+  }
+
+  void rope() const {
+    if (options.style == RopeStyle::none) return;
+    if (!t.positions || !t.cos_sin) fail("positions and cos_sin are needed for the rotation");
+    const View& positions = *t.positions;
+    if (!rows::is_index_type(positions.type))
+      fail("positions has type " + std::string(name(positions.type)) + "; it must be s32 or s64");
+    rows::check_vector(positions, "positions", t.q.shape[0], caller);
+    const View& table = *t.cos_sin;
+    rows::check_real(table, "cos_sin", caller);
+    std::string what = "cos_sin is " + to_string(table);
+    bool fits = table.rank == 2 && table.shape[1] >= 2 && table.shape[1] % 2 == 0 &&
+                table.shape[1] <= t.q.shape[2];
+    if (!fits)
+      fail(what + "; it must have rows of an even number of elements, at most D = " +
+           std::to_string(t.q.shape[2]));
+    if (table.stride[1] != 1) fail(what + "; its last stride must be 1");
+    if (options.style == RopeStyle::interleaved && t.q.shape[2] % 2 != 0)
+      fail("q is " + to_string(t.q) + "; D must be even for the interleaved style");
+  }
+
+  void same_or_apart(const View& in, const char* in_name, const View& out,
+                     const char* out_name) const {
+    if (in == out || !heads_overlap(in, out)) return;
+    fail(std::string(in_name) + " and " + out_name + " overlap without being the same; give " +
+         out_name + " memory of its own, or " + in_name + " itself");
+  }
+  void apart(const View& a, const char* a_name, const View& b, const char* b_name) const {
+    if (heads_overlap(a, b))
+      fail(std::string(a_name) + " and " + b_name + " overlap; they must be apart");
+  }
+
+  void memory() const {
+    same_or_apart(t.q, "q", t.q_out, "q_out");
+    same_or_apart(t.k, "k", t.k_out, "k_out");
+    apart(t.q, "q", t.k_out, "k_out");
+    apart(t.k, "k", t.q_out, "q_out");
+    apart(t.q_out, "q_out", t.k_out, "k_out");
+    auto read_only = [&](const std::optional<View>& view, const char* which) {
+      if (!view) return;
+      rows::check_apart(*view, which, t.q_out, "q_out", caller);
+      rows::check_apart(*view, which, t.k_out, "k_out", caller);
+    };
+    read_only(t.q_weight, "q_weight");
+    read_only(t.k_weight, "k_weight");
+    read_only(t.positions, "positions");
+    read_only(t.cos_sin, "cos_sin");
+  }
+
+  void numbers() const {
+    if (!std::isfinite(options.eps) || options.eps < 0)
+      fail("eps=" + std::to_string(options.eps) + "; it must be finite and at least 0");
+    if (!std::isfinite(options.weight_bias))
+      fail("weight_bias=" + std::to_string(options.weight_bias) + "; it must be finite");
+  }
+};
+
+/// The most elements, up to 16 bytes, that divide the parts of a head: by the shape alone, so that
+/// the order of a sum is the same for all addresses. Misaligned accesses are split.
+int vector_elems(const QkConfig& config, Type type) {
+  int elems = 16 / bytes(type);
+  int part = config.style == RopeStyle::neox ? config.rotary / 2 : config.rotary;
+  while (part % elems != 0 || (config.d - config.rotary) % elems != 0)
+    elems /= 2;
+  return elems;
+}
+
+/// Two accesses a thread are best (measured on an H200 for norms of rows).
+int lanes_of_head(const QkConfig& config) {
+  std::int64_t accesses = rows::ceil_div(config.d, config.vector_elems);
+  std::int64_t lanes = rows::power_of_two_from(rows::ceil_div(accesses, 2));
+  return static_cast<int>(std::min<std::int64_t>(lanes, 32));
+}
+
+/// Bytes that divide the addresses of all accesses.
+int alignment_bytes(const QkTensors& t, int vector_elems) {
+  std::int64_t size = bytes(t.q.type);
+  std::int64_t alignment = vector_elems * size;
+  for (const View* view : {&t.q, &t.k, &t.q_out, &t.k_out}) {
+    auto lower = [&](std::int64_t offset_bytes) {
+      while (offset_bytes % alignment != 0)
+        alignment /= 2;
+    };
+    if (size_bytes(*view) == 0) continue;
+    lower(static_cast<std::int64_t>(view->address & 15));
+    if (view->shape[0] > 1) lower(view->stride[0] * size);
+    if (view->shape[1] > 1) lower(view->stride[1] * size);
+  }
+  return static_cast<int>(alignment);
+}
+
+const char* style_text(RopeStyle style) {
+  return style == RopeStyle::neox ? "neox" : style == RopeStyle::interleaved ? "interleaved" : "";
+}
+
+}  // namespace
+
+std::string to_string(const QkConfig& c) {
+  return "hq=" + std::to_string(c.q_heads) + " hk=" + std::to_string(c.k_heads) +
+         " d=" + std::to_string(c.d) + " r=" + std::to_string(c.rotary) +
+         " v=" + std::to_string(c.vector_elems) + " l=" + std::to_string(c.lanes) +
+         " a=" + std::to_string(c.alignment_bytes) + " t=" + std::to_string(c.threads) +
+         (c.norm ? " norm " : " ") + style_text(c.style) + (c.round_between ? " round" : "") +
+         (c.has_weight_bias ? " weight_bias" : "") + (c.wide_index ? " wide" : "");
+}
+
+QkPlan plan_qk(std::string_view op, const QkTensors& tensors, const QkOptions& options,
+               SourceLoc at) {
+  QkPlan plan;
+  plan.op = op;
+  plan.options = options;
+  plan.tensors = tensors;
+  rows::Caller caller{op, at};
+  Checks checks{tensors, options, caller};
+  checks.shapes();
+  checks.rope();
+  checks.memory();
+  checks.numbers();
+  QkConfig& config = plan.config;
+  config.norm = options.norm;
+  config.style = options.style;
+  config.round_between = options.round_between;
+  config.has_weight_bias = options.weight_bias != 0;
+  config.q_heads = static_cast<int>(tensors.q.shape[1]);
+  config.k_heads = static_cast<int>(tensors.k.shape[1]);
+  config.d = static_cast<int>(tensors.q.shape[2]);
+  if (options.style != RopeStyle::none) config.rotary = static_cast<int>(tensors.cos_sin->shape[1]);
+  config.vector_elems = vector_elems(config, tensors.q.type);
+  config.lanes = lanes_of_head(config);
+  config.alignment_bytes = alignment_bytes(tensors, config.vector_elems);
+  std::int64_t head_count = tensors.q.shape[0] * (config.q_heads + config.k_heads);
+  config.wide_index = head_count > (std::int64_t{1} << 30);
+  constexpr DynamicModes kTokens{.extents = 1, .strides = 1};
+  auto fixed = [](const std::optional<View>& view) {
+    return view ? std::optional(tensor_arg(*view)) : std::nullopt;
+  };
+  auto dynamic = [&](const std::optional<View>& view) {
+    return view ? std::optional(tensor_arg(*view, kTokens)) : std::nullopt;
+  };
+  plan.args = {tensor_arg(tensors.q, kTokens),
+               tensor_arg(tensors.k, kTokens),
+               fixed(tensors.q_weight),
+               fixed(tensors.k_weight),
+               dynamic(tensors.positions),
+               dynamic(tensors.cos_sin),
+               tensor_arg(tensors.q_out, kTokens),
+               tensor_arg(tensors.k_out, kTokens)};
+  plan.launch.grid.x = rows::row_blocks(head_count, config.threads / config.lanes, caller);
+  plan.launch.block.x = config.threads;
+  return plan;
+}
+
+std::string QkPlan::key() const {
+  std::string text = op + "/1 " + to_string(config);
+  for (const TensorArg* arg : {&args.q, &args.k, &args.q_out, &args.k_out})
+    text += " | " + to_string(*arg);
+  for (const std::optional<TensorArg>* arg :
+       {&args.q_weight, &args.k_weight, &args.positions, &args.cos_sin}) {
+    text += " | " + rows::key_text(*arg);
+  }
+  return text;
+}
+
+Parameters QkPlan::parameters() const {
+  Parameters parameters;
+  auto add = [&](const std::optional<TensorArg>& arg, const std::optional<View>& view) {
+    if (arg) pack(parameters, *arg, *view);
+  };
+  add(args.q, tensors.q);
+  add(args.k, tensors.k);
+  add(args.q_weight, tensors.q_weight);
+  add(args.k_weight, tensors.k_weight);
+  add(args.positions, tensors.positions);
+  add(args.cos_sin, tensors.cos_sin);
+  add(args.q_out, tensors.q_out);
+  add(args.k_out, tensors.k_out);
+  parameters.add(options.eps);
+  parameters.add(options.weight_bias);
+  return parameters;
+}
+
+void launch_qk(const Stream& stream, const QkPlan& plan, SourceLoc at) {
+  if (plan.launch.grid.x == 0) return;
+  rows::prepare(stream.device(), plan, at).launch(stream, at);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Norm and rotary embedding of the heads of Q and K in one launch: qk_norm, qk_norm_rope and rope.
+#pragma once
+
+#include "kernels/rows/rows.h"
+#include "tilewright/operator.h"
+#include "tilewright/trace.h"
+
+#include <optional>
+#include <string>
+
+namespace tilewright {
+
+enum class RopeStyle : std::uint8_t {
+  none,        ///< no rotation
+  neox,        ///< element i turns with element i + R / 2
+  interleaved  ///< element 2 i turns with element 2 i + 1
+};
+
+/// q [T, Hq, D] and k [T, Hk, D], usually parts of packed rows; each has its own strides. The
+/// outputs may be the inputs. Pre: positions, which the kernel reads, are less than the table's
+/// rows.
+template <class T>
+struct QkArguments {
+  T q;                              ///< bf16, f16 or f32
+  T k;                              ///< of q's type
+  std::optional<T> q_weight = {};   ///< [D] of q's type or f32; absent: 1
+  std::optional<T> k_weight = {};   ///< as q_weight, of its type
+  std::optional<T> positions = {};  ///< [T] s32 or s64; negative ones count as 0
+  std::optional<T> cos_sin = {};    ///< [P, R]: R / 2 cosines, then R / 2 sines; bf16, f16, f32
+  T q_out;                          ///< as q
+  T k_out;                          ///< as k
+};
+using QkTensors = QkArguments<View>;
+
+struct QkOptions {
+  bool norm = true;  ///< divide each head by its root mean square
+  RopeStyle style = RopeStyle::none;
+  float eps = 1e-6f;           ///< finite, at least 0
+  float weight_bias = 0.0f;    ///< added to the weights in f32
+  bool round_between = false;  ///< round to q's type between norm and rotation
+};
+
+/// The specialisation besides the facts of the arguments.
+struct QkConfig {
+  bool norm = true;
+  RopeStyle style = RopeStyle::none;
+  bool round_between = false;
+  bool has_weight_bias = false;
+  bool wide_index = false;  ///< heads of all tokens are counted in s64
+  int q_heads = 0, k_heads = 0;
+  int d = 0, rotary = 0;     ///< elements of a head, and how many of them turn
+  int vector_elems = 8;      ///< of an access
+  int lanes = 8;             ///< threads of a head
+  int alignment_bytes = 16;  ///< of every access of q, k and the outputs
+  int threads = 128;
+  friend bool operator==(const QkConfig&, const QkConfig&) = default;
+};
+std::string to_string(const QkConfig& config);
+
+struct QkPlan {
+  std::string op;
+  QkConfig config;
+  QkOptions options;
+  QkTensors tensors;
+  QkArguments<TensorArg> args;
+  LaunchConfig launch;
+
+  std::string key() const;
+  Traced trace(ptx::Target target) const;
+  Parameters parameters() const;
+};
+
+/// Checks the arguments and chooses the configuration. `op` begins messages and names the kernel.
+QkPlan plan_qk(std::string_view op, const QkTensors& tensors, const QkOptions& options,
+               SourceLoc at = SourceLoc::here());
+/// Runs on the stream. Allocates nothing on the device and does not wait.
+void launch_qk(const Stream& stream, const QkPlan& plan, SourceLoc at = SourceLoc::here());
+
+const Operator& qk_norm_operator();
+const Operator& qk_norm_rope_operator();
+const Operator& rope_operator();
+
+}  // namespace tilewright

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operators qk_norm, qk_norm_rope and rope as the command line and bindings see them.
+#include "kernels/qk_norm_rope/reference.h"
+#include "kernels/rows/row_schema.h"
+
+#include <cmath>
+
+namespace tilewright {
+namespace {
+
+enum class Kind : std::uint8_t { norm, norm_rope, rope };
+
+constexpr std::array kIndices{s32, s64};
+constexpr TensorSpec kQ{.name = "q",
+                        .role = Role::inout,
+                        .shape = "T,HQ,D",
+                        .types = kReals,
+                        .doc = "written unless q_out is given"};
+constexpr TensorSpec kK{.name = "k",
+                        .role = Role::inout,
+                        .shape = "T,HK,D",
+                        .types = kReals,
+                        .doc = "q's type; written unless k_out is given"};
+constexpr TensorSpec kQWeight{.name = "q_weight",
+                              .role = Role::input,
+                              .presence = Presence::optional,
+                              .shape = "D",
+                              .types = kReals,
+                              .doc = "q's type or f32; absent: 1"};
+constexpr TensorSpec kKWeight{.name = "k_weight",
+                              .role = Role::input,
+                              .presence = Presence::optional,
+                              .shape = "D",
+                              .types = kReals,
+                              .doc = "q_weight's type; absent: 1"};
+constexpr TensorSpec kPositions{.name = "positions",
+                                .role = Role::input,
+                                .shape = "T",
+                                .types = kIndices,
+                                .doc = "below P; negative ones count as 0"};
+constexpr TensorSpec kCosSin{.name = "cos_sin",
+                             .role = Role::input,
+                             .shape = "P,R",
+                             .types = kReals,
+                             .doc = "R / 2 cosines, then R / 2 sines of each position"};
+constexpr TensorSpec kQOut{.name = "q_out",
+                           .role = Role::output,
+                           .presence = Presence::optional,
+                           .shape = "T,HQ,D",
+                           .types = kReals,
+                           .may_alias = "q",
+                           .doc = "absent: q is overwritten"};
+constexpr TensorSpec kKOut{.name = "k_out",
+                           .role = Role::output,
+                           .presence = Presence::optional,
+                           .shape = "T,HK,D",
+                           .types = kReals,
+                           .may_alias = "k",
+                           .doc = "absent: k is overwritten"};
+constexpr std::array kNormTensors{kQ, kK, kQWeight, kKWeight, kQOut, kKOut};
+constexpr std::array kNormRopeTensors{kQ,         kK,      kQWeight, kKWeight,
+                                      kPositions, kCosSin, kQOut,    kKOut};
+constexpr std::array kRopeTensors{kQ, kK, kPositions, kCosSin, kQOut, kKOut};
+
+constexpr OptionSpec kEps{.name = "eps",
+                          .type = OptionType::real,
+                          .default_text = "1e-6",
+                          .least = 0,
+                          .doc = "added to the mean of the squares"};
+constexpr std::array<std::string_view, 2> kStyles{"neox", "interleaved"};
+constexpr OptionSpec kStyle{.name = "style",
+                            .type = OptionType::choice,
+                            .default_text = "neox",
+                            .words = kStyles,
+                            .doc = "which elements turn together: halves or neighbours"};
+constexpr std::array<std::string_view, 2> kBetween{"keep_f32", "round"};
+constexpr OptionSpec kBetweenOption{.name = "between",
+                                    .type = OptionType::choice,
+                                    .default_text = "keep_f32",
+                                    .words = kBetween,
+                                    .doc = "whether the norm is rounded before the rotation"};
+constexpr std::array kNormOptions{kEps, kWeightBiasOption};
+constexpr std::array kNormRopeOptions{kEps, kWeightBiasOption, kStyle, kBetweenOption};
+constexpr std::array kRopeOptions{kStyle};
+
+constexpr std::array<std::string_view, 4> kNormProblems{
+    "T=8192,HQ=32,HK=4,D=128,q=bf16,k=bf16,q_weight=bf16,k_weight=bf16",
+    "T=8192,HQ=64,HK=8,D=128,q=bf16,k=bf16,q_weight=bf16,k_weight=bf16",
+    "T=64,HQ=32,HK=4,D=128,q=bf16,k=bf16,q_weight=bf16,k_weight=bf16",
+    "T=1,HQ=32,HK=8,D=128,q=bf16,k=bf16,q_weight=bf16,k_weight=bf16"};
+constexpr std::array<std::string_view, 3> kNormRopeProblems{
+    "T=8192,HQ=32,HK=4,D=128,P=40960,R=128,q=bf16,k=bf16,q_weight=bf16,k_weight=bf16,positions=s64,"
+    "cos_sin=f32",
+    "T=64,HQ=32,HK=4,D=128,P=40960,R=128,q=bf16,k=bf16,q_weight=bf16,k_weight=bf16,positions=s64,"
+    "cos_sin=f32",
+    "T=1,HQ=32,HK=8,D=128,P=40960,R=128,q=bf16,k=bf16,q_weight=bf16,k_weight=bf16,positions=s64,"
+    "cos_sin=f32"};
+constexpr std::array<std::string_view, 3> kRopeProblems{
+    "T=8192,HQ=32,HK=8,D=128,P=8192,R=128,q=bf16,k=bf16,positions=s64,cos_sin=f32",
+    "T=8192,HQ=64,HK=8,D=64,P=8192,R=64,q=bf16,k=bf16,positions=s64,cos_sin=f32",
+    "T=64,HQ=32,HK=8,D=128,P=8192,R=128,q=bf16,k=bf16,positions=s64,cos_sin=f32"};
+
+constexpr std::string_view op_name(Kind kind) {
+  return kind == Kind::norm ? "qk_norm" : kind == Kind::rope ? "rope" : "qk_norm_rope";
+}
+
+template <Kind K>
+QkOptions options_of(const Arguments& arguments) {
+  QkOptions options;
+  options.norm = K != Kind::rope;
+  if constexpr (K != Kind::rope) {
+    options.eps = static_cast<float>(arguments.real("eps"));
+    options.weight_bias = static_cast<float>(arguments.real("weight_bias"));
+  }
+  if constexpr (K != Kind::norm) {
+    options.style = arguments.text("style") == "neox" ? RopeStyle::neox : RopeStyle::interleaved;
+  }
+  if constexpr (K == Kind::norm_rope) options.round_between = arguments.text("between") == "round";
+  return options;
+}
+
+template <Kind K>
+QkTensors tensors_of(const Arguments& arguments) {
+  const View& q = arguments.tensor("q");
+  const View& k = arguments.tensor("k");
+  QkTensors tensors{.q = q,
+                    .k = k,
+                    .q_out = optional_view(arguments, "q_out").value_or(q),
+                    .k_out = optional_view(arguments, "k_out").value_or(k)};
+  if constexpr (K != Kind::rope) {
+    tensors.q_weight = optional_view(arguments, "q_weight");
+    tensors.k_weight = optional_view(arguments, "k_weight");
+  }
+  if constexpr (K != Kind::norm) {
+    tensors.positions = arguments.tensor("positions");
+    tensors.cos_sin = arguments.tensor("cos_sin");
+  }
+  return tensors;
+}
+
+std::vector<OutputSpec> outputs(const Arguments& arguments) {
+  const View& q = arguments.tensor("q");
+  const View& k = arguments.tensor("k");
+  return {{"q_out", q.type, shape_of(q)}, {"k_out", k.type, shape_of(k)}};
+}
+
+template <Kind K>
+QkPlan plan_of(const Arguments& arguments) {
+  return plan_qk(op_name(K), tensors_of<K>(arguments), options_of<K>(arguments));
+}
+
+template <Kind K>
+void launch(const Device&, const Stream& stream, const Arguments& arguments) {
+  launch_qk(stream, plan_of<K>(arguments));
+}
+
+template <Kind K>
+void reference(const Arguments& arguments, HostTensors& tensors) {
+  qk_reference(options_of<K>(arguments), tensors,
+               arguments.find("q_out") != nullptr ? "q_out" : "q",
+               arguments.find("k_out") != nullptr ? "k_out" : "k");
+}
+
+/// Contract, I 2.2: half an ulp of the output plus (log2(D) + 14) 2^-24 of |a| + |c|, the two
+/// elements that turn together, after the norm: at most twice the head's largest times sqrt(2).
+/// Rounding before the rotation may land on the neighbour of a tie in both.
+template <Kind K>
+Tolerance tolerance(const Arguments& arguments, std::string_view) {
+  Type type = arguments.tensor("q").type;
+  double computed = std::log2(static_cast<double>(arguments.size("D"))) + 14;
+  if (K == Kind::norm) return rounded_once(type, computed - 6);  // I 2.1: as rms_norm
+  Tolerance tolerance = rounded_once(type, 0);
+  tolerance.of_row_max = 2 * std::sqrt(2.0) * computed * 0x1p-24;
+  if (options_of<K>(arguments).round_between) {
+    tolerance.of_row_max += 2 * std::sqrt(2.0) * 2 * rows::half_ulp(type);
+  }
+  return tolerance;
+}
+
+/// Each element of q and k once in and once out; of the table one row a token.
+template <Kind K>
+std::int64_t bytes(const Arguments& arguments) {
+  std::int64_t total = 2 * (size_bytes(arguments.tensor("q")) + size_bytes(arguments.tensor("k")));
+  QkTensors tensors = tensors_of<K>(arguments);
+  for (const std::optional<View>& view : {tensors.q_weight, tensors.k_weight, tensors.positions}) {
+    if (view) total += size_bytes(*view);
+  }
+  if (tensors.cos_sin) {
+    const View& table = *tensors.cos_sin;
+    std::int64_t row_count = std::min(table.shape[0], tensors.q.shape[0]);
+    total += row_count * table.shape[1] * bits(table.type) / 8;
+  }
+  return total;
+}
+
+template <Kind K>
+std::vector<Traced> trace(const Arguments& arguments, ptx::Target target) {
+  std::vector<Traced> traced;
+  traced.push_back(plan_of<K>(arguments).trace(target));
+  return traced;
+}
+
+/// Positions one after another, from the start again after the last.
+void fill_positions(const Problem& problem, std::vector<Array>& inputs) {
+  for (Array& input : inputs) {
+    if (input.name != "positions") continue;
+    std::vector<double> values;
+    for (std::int64_t i = 0; i < input.shape[0]; ++i)
+      values.push_back(static_cast<double>(i % problem.size("P")));
+    input = make_array("positions", input.type, input.shape, values);
+  }
+}
+
+template <Kind K>
+constexpr Operator make_operator(std::string_view formula, std::string_view doc,
+                                 std::span<const TensorSpec> tensors,
+                                 std::span<const OptionSpec> options,
+                                 std::span<const std::string_view> problems) {
+  return {.schema = {.name = op_name(K),
+                     .version = 1,
+                     .formula = formula,
+                     .doc = doc,
+                     .tensors = tensors,
+                     .options = options},
+          .outputs = outputs,
+          .launch = launch<K>,
+          .reference = reference<K>,
+          .tolerance = tolerance<K>,
+          .bytes = bytes<K>,
+          .trace = trace<K>,
+          .fill = K == Kind::norm ? nullptr : fill_positions,
+          .bench_problems = problems};
+}
+
+constexpr Operator kQkNorm = make_operator<Kind::norm>(
+    "q = q / sqrt(mean(q^2) + eps) * (q_weight + weight_bias) for each head; k alike",
+    "Root-mean-square normalisation of all heads of Q and K in one launch.", kNormTensors,
+    kNormOptions, kNormProblems);
+constexpr Operator kQkNormRope = make_operator<Kind::norm_rope>(
+    "q = rope(q / sqrt(mean(q^2) + eps) * (q_weight + weight_bias)) for each head; k alike",
+    "Root-mean-square normalisation, then rotation, of all heads of Q and K in one launch.",
+    kNormRopeTensors, kNormRopeOptions, kNormRopeProblems);
+constexpr Operator kRope = make_operator<Kind::rope>(
+    "(a, b) = (a cos - b sin, b cos + a sin) for the pairs of the first R elements of each head",
+    "Rotary position embedding of Q and K by a table.", kRopeTensors, kRopeOptions, kRopeProblems);
+
+}  // namespace
+
+const Operator& qk_norm_operator() { return kQkNorm; }
+const Operator& qk_norm_rope_operator() { return kQkNormRope; }
+const Operator& rope_operator() { return kRope; }
+
+}  // namespace tilewright

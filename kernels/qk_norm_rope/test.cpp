@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// qk_norm, qk_norm_rope and rope against their float64 reference, in place, packed and apart.
+#include "kernels/qk_norm_rope/qk_norm_rope.h"
+#include "operator_fixture.h"
+
+#include <cmath>
+
+namespace tilewright {
+namespace {
+
+using test::OperatorTest;
+using test::Placement;
+
+struct Heads {
+  std::int64_t tokens = 3, q = 4, k = 2, d = 128;
+};
+
+class QkNormRope : public OperatorTest {
+ protected:
+  static std::vector<Array> heads(Type type, Heads h) {
+    return {random("q", type, {h.tokens, h.q, h.d}, 2, 1),
+            random("k", type, {h.tokens, h.k, h.d}, 3, 2)};
+  }
+  static std::vector<Array> with_weights(Type type, Heads h, Type weight) {
+    std::vector<Array> all = heads(type, h);
+    all.push_back(random("q_weight", weight, {h.d}, 1, 3));
+    all.push_back(random("k_weight", weight, {h.d}, 1, 4));
+    return all;
+  }
+  static Array table(Type type, std::int64_t rows, std::int64_t width) {
+    std::vector<double> values;
+    for (std::int64_t row = 0; row < rows; ++row) {
+      for (std::int64_t i = 0; i < width; ++i) {
+        double step =
+            std::pow(1e4, -2.0 * static_cast<double>(i % (width / 2)) / static_cast<double>(width));
+        double angle = static_cast<double>(row) * step;
+        values.push_back(i < width / 2 ? std::cos(angle) : std::sin(angle));
+      }
+    }
+    return make_array("cos_sin", type, {rows, width}, values);
+  }
+  static std::vector<Array> with_table(std::vector<Array> all, std::int64_t width, Type type = f32,
+                                       Type index = s64) {
+    std::vector<double> positions;
+    for (std::int64_t i = 0; i < all[0].shape[0]; ++i)
+      positions.push_back(static_cast<double>((i * 7) % 50));
+    all.push_back(make_array("positions", index, {all[0].shape[0]}, positions));
+    all.push_back(table(type, 50, width));
+    return all;
+  }
+
+  const Operator& norm = qk_norm_operator();
+  const Operator& norm_rope = qk_norm_rope_operator();
+  const Operator& rope = rope_operator();
+};
+
+TEST_F(QkNormRope, NormalisesHeadsOfAllSizes) {
+  for (std::int64_t d : {1, 7, 32, 64, 72, 80, 96, 128, 192, 256, 512})
+    run(norm, with_weights(bf16, {.d = d}, bf16));
+}
+
+TEST_F(QkNormRope, NormalisesOverTypes) {
+  for (Type type : {bf16, f16, f32}) {
+    for (Type weight : {type, f32})
+      run(norm, with_weights(type, {.d = 128}, weight));
+  }
+}
+
+TEST_F(QkNormRope, TakesAnyNumbersOfHeads) {
+  for (Heads h : {Heads{1, 1, 1}, {5, 5, 3}, {7, 32, 4}, {3, 0, 2}, {3, 5, 0}, {129, 2, 1}})
+    run(norm, with_weights(bf16, h, bf16));
+}
+
+TEST_F(QkNormRope, TakesWeightsSeparately) {
+  std::vector<Array> all = with_weights(bf16, {}, bf16);
+  run(norm, {all[0], all[1]});
+  run(norm, {all[0], all[1], all[2]}, {{"weight_bias", "1"}});
+  run(norm, {all[0], all[1], all[3]}, {{"weight_bias", "1"}, {"eps", "1e-5"}});
+}
+
+TEST_F(QkNormRope, RotatesHalvesAndNeighbours) {
+  for (const char* style : {"neox", "interleaved"}) {
+    for (Type type : {bf16, f16, f32}) {
+      for (std::int64_t d : {64, 128, 256}) {
+        run(rope, with_table(heads(type, {.d = d}), d), {{"style", style}});
+        run(norm_rope, with_table(with_weights(type, {.d = d}, type), d), {{"style", style}});
+      }
+    }
+  }
+}
+
+TEST_F(QkNormRope, RotatesAPartOfTheHead) {
+  for (const char* style : {"neox", "interleaved"}) {
+    for (std::int64_t width : {2, 6, 20, 32, 64, 72, 96}) {
+      run(norm_rope, with_table(with_weights(bf16, {.d = 96}, bf16), width), {{"style", style}});
+      run(rope, with_table(heads(f32, {.d = 100}), width), {{"style", style}});
+    }
+  }
+}
+
+TEST_F(QkNormRope, TakesTablesAndPositionsOfAllTypes) {
+  for (Type type : {bf16, f16, f32}) {
+    for (Type index : {s32, s64})
+      run(norm_rope, with_table(heads(bf16, {}), 64, type, index));
+  }
+}
+
+TEST_F(QkNormRope, RoundsBetweenIfAsked) {
+  std::vector<Array> given = with_table(with_weights(bf16, {}, bf16), 128);
+  Array kept = run(norm_rope, given).front();
+  Array rounded = run(norm_rope, given, {{"between", "round"}}).front();
+  EXPECT_NE(kept.bytes, rounded.bytes);
+  // Equal to the two launches that it replaces, bit for bit.
+  std::vector<Array> normed = run(norm, {given[0], given[1], given[2], given[3]});
+  normed[0].name = "q";
+  normed[1].name = "k";
+  EXPECT_EQ(run(rope, {normed[0], normed[1], given[4], given[5]}).front().bytes, rounded.bytes);
+}
+
+TEST_F(QkNormRope, TakesStridesAndAlignments) {
+  for (const char* style : {"neox", "interleaved"}) {
+    for (std::int64_t padding : {1, 2, 4}) {
+      for (std::int64_t offset : {0, 1, 2}) {
+        run(norm_rope, with_table(with_weights(bf16, {.d = 64}, bf16), 32), {{"style", style}},
+            Placement{.row_padding = padding, .offset_elems = offset});
+      }
+    }
+  }
+}
+
+TEST_F(QkNormRope, TurnsNothingAtPositionZeroOrBefore) {
+  std::vector<Array> given = heads(f32, {.tokens = 2});
+  given.push_back(make_array("positions", s32, {2}, std::vector<double>{0, -5}));
+  given.push_back(table(f32, 3, 128));
+  EXPECT_EQ(run(rope, given).front().bytes, given.front().bytes);
+}
+
+TEST_F(QkNormRope, WorksInPlaceInPackedRows) {
+  constexpr std::int64_t kTokens = 5, kQ = 4, kK = 2, kD = 64, kWidth = (kQ + 2 * kK) * kD;
+  Array packed = random("qkv", bf16, {kTokens, kWidth});
+  Buffer memory(device, static_cast<std::int64_t>(packed.bytes.size()));
+  memory.upload(packed.bytes);
+  auto part = [&](std::int64_t first, std::int64_t count) {
+    std::int64_t shape[] = {kTokens, count, kD}, stride[] = {kWidth, kD, 1};
+    return make_view(memory.address() + static_cast<std::uint64_t>(first * kD * 2), bf16, shape,
+                     stride);
+  };
+  View q = part(0, kQ), k = part(kQ, kK);
+  launch_qk(stream, plan_qk("qk_norm", {.q = q, .k = k, .q_out = q, .k_out = k}, {}));
+  stream.synchronize();
+
+  std::vector<double> before = to_doubles(packed), q_values, k_values;
+  for (std::int64_t t = 0; t < kTokens; ++t) {
+    auto at = before.begin() + t * kWidth;
+    q_values.insert(q_values.end(), at, at + kQ * kD);
+    k_values.insert(k_values.end(), at + kQ * kD, at + (kQ + kK) * kD);
+  }
+  std::vector<Array> apart = run(norm, {make_array("q", bf16, {kTokens, kQ, kD}, q_values),
+                                        make_array("k", bf16, {kTokens, kK, kD}, k_values)});
+  Array after = packed;
+  after.bytes = download<std::byte>(memory);
+  std::vector<double> values = to_doubles(after);
+  std::vector<double> normed_q = to_doubles(apart[0]), normed_k = to_doubles(apart[1]);
+  for (std::int64_t t = 0; t < kTokens; ++t) {
+    for (std::int64_t i = 0; i < kWidth; ++i) {
+      auto at = static_cast<std::size_t>(t * kWidth + i);
+      double expected = i < kQ * kD ? normed_q[static_cast<std::size_t>(t * kQ * kD + i)]
+                        : i < (kQ + kK) * kD
+                            ? normed_k[static_cast<std::size_t>(t * kK * kD + i - kQ * kD)]
+                            : before[at];
+      EXPECT_EQ(values[at], expected) << "token " << t << ", element " << i;
+    }
+  }
+}
+
+TEST_F(QkNormRope, SpreadsNanOverItsHeadAlone) {
+  std::vector<Array> given = heads(f32, {.tokens = 1, .q = 3, .k = 0, .d = 8});
+  std::vector<double> values = to_doubles(given[0]);
+  values[9] = NAN;
+  given[0] = make_array("q", f32, {1, 3, 8}, values);
+  std::vector<double> out = to_doubles(run(norm_rope, with_table(given, 8)).front());
+  for (std::size_t i = 0; i < out.size(); ++i)
+    EXPECT_EQ(std::isnan(out[i]), i / 8 == 1) << i;
+}
+
+TEST_F(QkNormRope, LaunchesNothingForNoTokens) {
+  run(norm, with_weights(bf16, {.tokens = 0}, bf16));
+}
+
+TEST_F(QkNormRope, RefusesWhatItCannotTake) {
+  std::vector<Array> given = heads(bf16, {});
+  EXPECT_EQ(refusal(norm, {given[0], random("k", f16, {3, 2, 128})}),
+            "qk_norm: k is f16[3,2,128]; it must have q's type bf16");
+  EXPECT_EQ(refusal(norm, {given[0], random("k", bf16, {3, 2, 64})}),
+            "qk_norm: k is bf16[3,2,64] and q bf16[3,4,128]; T and D must be equal");
+  EXPECT_EQ(refusal(norm, {given[0], given[1], random("q_weight", bf16, {64})}),
+            "qk_norm: q_weight is bf16[64]; it must have 128 contiguous elements");
+  EXPECT_EQ(refusal(rope, with_table(given, 130)),
+            "rope: cos_sin is f32[50,130]; it must have rows of an even number of elements, at "
+            "most D = 128");
+  EXPECT_EQ(refusal(rope, with_table(heads(bf16, {.d = 65}), 64), {{"style", "interleaved"}}),
+            "rope: q is bf16[3,4,65]; D must be even for the interleaved style");
+}
+
+TEST_F(QkNormRope, RefusesPartsThatOverlap) {
+  std::int64_t shape[] = {3, 2, 64}, stride[] = {256, 64, 1};
+  View q = make_view(4096, bf16, shape, stride);
+  View k = make_view(4096 + 128, bf16, shape, stride);  // one head further on
+  try {
+    plan_qk("qk_norm", {.q = q, .k = k, .q_out = q, .k_out = k}, {});
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.message(), "qk_norm: q and k_out overlap; they must be apart");
+  }
+}
+
+}  // namespace
+}  // namespace tilewright
