@@ -23,13 +23,20 @@ class RowNormKernel {
   void run() const {
     Value row = threads_.row(rows_.type());  // s64 beyond 2^30 rows
     if (config_.row.looped) {
-      if_(row < rows_, [&] { looped_row(row); });
+      if_(exists(row), [&] { looped_row(row); });
     } else {
       held_row(row);
     }
   }
 
  private:
+  /// Whether the row is one of the tensor's: always with one row a block, for the grid has as many.
+  /// Loads without a predicate start a decode row's weights together with the row (0.3 us less for
+  /// one row of 4096 bf16 on an H200).
+  Value exists(const Value& row) const {
+    return config_.row.rows_per_block == 1 ? constant(pred, true) : row < rows_;
+  }
+
   /// What the statistics found: a row's elements become (z - mean) * factor.
   struct Moments {
     std::optional<Value> mean;
@@ -41,7 +48,7 @@ class RowNormKernel {
   // ---- Rows held in registers ----
 
   void held_row(const Value& row) const {
-    Value active = row < rows_;
+    Value active = exists(row);
     rows::Row weights, biases;  // before the reduction, which does not need them
     if (t_.w) weights = threads_.load_vector(*t_.w);
     if (t_.bias) biases = threads_.load_vector(*t_.bias);
