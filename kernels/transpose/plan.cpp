@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host side of transpose: checks, views of three modes, grid.
+#include "kernels/transpose/transpose.h"
+#include "tilewright/stream.h"
+
+namespace tilewright {
+namespace {
+
+constexpr std::int64_t kTile = 64;
+
+/// [M, N] as [1, M, N], its elements as bits.
+View as_batch(const View& view, std::string_view which, const rows::Caller& caller) {
+  int width = bits(view.type);
+  if (width != 8 && width != 16 && width != 32 && width != 64) {
+    caller.refuse("elements of type " + std::string(name(view.type)) + " have " +
+                  std::to_string(width) + " bits; it takes 8, 16, 32 or 64");
+  }
+  if (view.rank != 2 && view.rank != 3) {
+    caller.refuse(std::string(which) + " is " + to_string(view) + "; it must have rank 2 or 3");
+  }
+  View batch = view;
+  batch.type = width == 8 ? b8 : width == 16 ? b16 : width == 32 ? b32 : b64;
+  if (view.rank == 2) {
+    batch.rank = 3;
+    batch.shape = {1, view.shape[0], view.shape[1]};
+    batch.stride = {view.shape[0] * view.stride[0], view.stride[0], view.stride[1]};
+  }
+  if (batch.shape[2] > 1 && batch.stride[2] != 1) {
+    caller.refuse(std::string(which) + " " + to_string(view) + " has " +
+                  std::to_string(batch.stride[2]) + " as its last stride; it must be 1");
+  }
+  batch.stride[2] = 1;
+  return batch;
+}
+
+}  // namespace
+
+TransposePlan plan_transpose(const View& src, const View& dst, SourceLoc at) {
+  rows::Caller caller{"transpose", at};
+  if (src.type != dst.type) {
+    caller.refuse("src has type " + std::string(name(src.type)) + " and dst " +
+                  std::string(name(dst.type)) + "; a transpose does not convert");
+  }
+  TransposePlan plan;
+  plan.src = as_batch(src, "src", caller);
+  plan.dst = as_batch(dst, "dst", caller);
+  const auto& from = plan.src.shape;
+  const auto& to = plan.dst.shape;
+  if (src.rank != dst.rank || from[0] != to[0] || from[1] != to[2] || from[2] != to[1]) {
+    caller.refuse("src is " + to_string(src) + " and dst " + to_string(dst) +
+                  "; the last two extents must change places");
+  }
+  rows::check_apart(src, "src", dst, "dst", caller);
+  constexpr DynamicModes kAllButLast{.extents = 0b111, .strides = 0b011};
+  plan.src_arg = tensor_arg(plan.src, kAllButLast);
+  plan.dst_arg = tensor_arg(plan.dst, kAllButLast);
+  plan.tiles_m = rows::ceil_div(from[1], kTile);
+  plan.tiles_n = rows::ceil_div(from[2], kTile);
+  std::int64_t tiles = from[0] * plan.tiles_m * plan.tiles_n;
+  if (tiles > 2'147'483'647) {
+    caller.refuse(to_string(src) + " has " + std::to_string(tiles) +
+                  " tiles; a launch takes 2147483647");
+  }
+  plan.launch.grid.x = static_cast<int>(tiles);
+  plan.launch.block.x = 256;
+  return plan;
+}
+
+std::string TransposePlan::key() const {
+  return "transpose/1 | " + to_string(src_arg) + " | " + to_string(dst_arg);
+}
+
+Parameters TransposePlan::parameters() const {
+  Parameters parameters;
+  pack(parameters, src_arg, src);
+  pack(parameters, dst_arg, dst);
+  parameters.add(static_cast<std::int32_t>(tiles_n));
+  parameters.add(static_cast<std::int32_t>(tiles_m * tiles_n));
+  return parameters;
+}
+
+void transpose(const Stream& stream, const View& src, const View& dst, SourceLoc at) {
+  TransposePlan plan = plan_transpose(src, dst, at);
+  if (size(src) == 0) return;
+  rows::prepare(stream.device(), plan, at).launch(stream, at);
+}
+
+}  // namespace tilewright
