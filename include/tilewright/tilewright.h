@@ -40,6 +40,7 @@
 #include "tilewright/sync.h"
 #include "tilewright/tensor.h"
 #include "tilewright/thread.h"
+#include "tilewright/tma.h"
 #include "tilewright/trace.h"
 #include "tilewright/value.h"
 #include "tilewright/view.h"

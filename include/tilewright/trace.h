@@ -37,6 +37,24 @@ struct ScalarArg {
   Facts facts;
 };
 
+/// A tensor map that is passed at each launch: 128 bytes, aligned to 64 (Parameters::add_bytes).
+struct TensorMapArg {
+  Type type = Type::none;  ///< of the elements
+  int rank = 2;            ///< 1 to 5
+};
+/// What the kernel's body gets for it: see tma.h.
+class TensorMapParam {
+ public:
+  TensorMapParam(const TensorMapArg& arg, const Value& address) : arg_(arg), address_(address) {}
+  Type type() const { return arg_.type; }
+  int rank() const { return arg_.rank; }
+  const Value& address() const { return address_; }
+
+ private:
+  TensorMapArg arg_;
+  Value address_;  // generic
+};
+
 /// Which leaves of a view stay parameters.
 struct DynamicModes {
   std::uint32_t extents = 0;  ///< bit i: extent i
@@ -54,7 +72,7 @@ std::string mismatch(const TensorArg& arg, const View& view);
 
 /// One kernel parameter: where its value comes from at a launch.
 struct Param {
-  enum class Kind : std::uint8_t { address, extent, stride, scalar };
+  enum class Kind : std::uint8_t { address, extent, stride, scalar, tensor_map };
   Kind kind = Kind::address;
   int argument = 0;  ///< which argument of the body
   int mode = 0;      ///< of its shape or stride
@@ -104,6 +122,7 @@ class Recorder {
     if (!arg) return std::nullopt;
     return parameter(*arg);
   }
+  TensorMapParam parameter(const TensorMapArg& arg);
   /// A plain number of the host is a constant of the trace.
   template <std::integral T>
   T parameter(T value) {
@@ -127,8 +146,9 @@ struct Call {
 
 }  // namespace detail
 
-/// Calls `body(parameter...)` once, with a Tensor for each TensorArg (an optional one for an optional
-/// argument) and a Value for each ScalarArg, and returns what it recorded. Errors carry the line of the mistake.
+/// Calls `body(parameter...)` once, with a Tensor for each TensorArg (an optional one for an
+/// optional argument), a Value for each ScalarArg and a TensorMapParam for each TensorMapArg, and
+/// returns what it recorded. Errors carry the line of the mistake.
 /// Throws Error(unsupported) for what the target does not have.
 template <class Body, class... Args>
 Traced trace(const TraceOptions& options, const Body& body, const Args&... args) {

@@ -16,7 +16,9 @@ using lang::Tracer;
 
 namespace {
 
-constexpr int kMaxAlignmentBytes = 16;  // the widest access of a thread
+constexpr int kTensorMapBytes = 128;     // CUtensorMap, CUDA driver API
+constexpr int kTensorMapAlignment = 64;  // the same
+constexpr int kMaxAlignmentBytes = 16;   // the widest access of a thread
 
 std::int64_t power_of_two_divisor(std::int64_t n, std::int64_t most) {
   if (n == 0) return most;
@@ -275,11 +277,37 @@ Value Recorder::parameter(const ScalarArg& arg) {
   return load_parameter({Param::Kind::scalar, index, 0, arg.type}, arg.facts);
 }
 
+TensorMapParam Recorder::parameter(const TensorMapArg& arg) {
+  Tracer& tracer = state_->tracer;
+  if (arg.rank < 1 || arg.rank > 5 || arg.type == pred || bits(arg.type) < 8) {
+    throw Error(ErrorKind::user,
+                "trace: a tensor map of rank " + std::to_string(arg.rank) + " and type " +
+                    std::string(name(arg.type)) +
+                    "; the rank must be 1 to 5, the elements of 8 bits or more",
+                state_->at);
+  }
+  ptx::Variable variable;
+  variable.space = ptx::Space::param;
+  variable.type = b8;
+  variable.alignment = kTensorMapAlignment;
+  variable.extents = {kTensorMapBytes};
+  variable.name =
+      tracer.function().name + "_param_" + std::to_string(tracer.function().params.size());
+  ptx::SymbolId id = tracer.module().symbol_id(variable.name);
+  tracer.function().params.push_back(std::move(variable));
+  state_->traced.params.push_back({Param::Kind::tensor_map, state_->arguments++, 0, Type::none});
+  ptx::RegId place = tracer.new_reg(u64);
+  ptx::RegId generic = tracer.new_reg(u64);
+  tracer.emit("mov.u64", {ptx::reg(place), ptx::symbol(id)}, {});
+  tracer.emit("cvta.param.u64", {ptx::reg(generic), ptx::reg(place)}, {});
+  return {arg, tracer.result(u64, generic, Uniformity::grid, {kTensorMapAlignment})};
+}
+
 Traced Recorder::finish() {
   std::int64_t end = 0;
   for (const ptx::Variable& param : state_->tracer.function().params) {
-    std::int64_t size = ptx::size_bytes(param);
-    end = (end + size - 1) / size * size + size;
+    std::int64_t alignment = ptx::alignment_bytes(param);
+    end = (end + alignment - 1) / alignment * alignment + ptx::size_bytes(param);
   }
   require_parameter_room(end, state_->tracer.target(), state_->at);
   state_->traced.module() = state_->tracer.finish();

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor copies (TMA): one thread has the copy engine move a box of a tensor that a map describes.
+#pragma once
+
+#include "tilewright/mbarrier.h"
+#include "tilewright/tensor.h"
+#include "tilewright/trace.h"
+
+#include <initializer_list>
+
+namespace tilewright {
+
+// Coordinates count elements, innermost dimension first as in the map, and may lie outside of the
+// tensor: a load gives the map's fill there, a store writes nothing. The box in shared memory is
+// dense (or swizzled as the map says) and begins at a multiple of 128 bytes.
+
+/// Begins fetching the map itself, so that its first copy need not wait.
+void tensor_prefetch(const TensorMapParam& map, SourceLoc at = SourceLoc::here());
+/// Begins copying the box at `coordinates` to shared memory; its bytes complete at `done`, which
+/// must expect all of them, those outside included (arrive_expect_tx).
+void tensor_load(const Element& destination, const TensorMapParam& map,
+                 std::initializer_list<Arg> coordinates, const Mbarrier& done,
+                 SourceLoc at = SourceLoc::here());
+/// The same to the same place in every block of the cluster whose bit is set in `blocks` (u16).
+void tensor_load_multicast(const Element& destination, const TensorMapParam& map,
+                           std::initializer_list<Arg> coordinates, const Mbarrier& done,
+                           const Arg& blocks);
+/// Begins copying a box from shared memory to the tensor, in the thread's bulk group: see
+/// bulk_commit(). Needs fence_async_proxy() after ordinary writes of the source.
+void tensor_store(const TensorMapParam& map, std::initializer_list<Arg> coordinates,
+                  const Element& source, SourceLoc at = SourceLoc::here());
+/// As tensor_store, adding to the elements there, each atomically.
+void tensor_add(const TensorMapParam& map, std::initializer_list<Arg> coordinates,
+                const Element& source, SourceLoc at = SourceLoc::here());
+
+}  // namespace tilewright

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor copies and what must be known of them when traced.
+#include "tilewright/tma.h"
+
+#include "lang/address.h"
+
+#include <string>
+#include <vector>
+
+namespace tilewright {
+namespace {
+
+using lang::Tracer;
+
+constexpr int kBoxAlignment = 128;  // bytes; PTX ISA, cp.async.bulk.tensor
+
+/// [map, {coordinates}]
+ptx::Operand map_operand(const char* what, const TensorMapParam& map,
+                         std::initializer_list<Arg> coordinates, SourceLoc at) {
+  Tracer& tracer = Tracer::current(what, at);
+  if (static_cast<int>(coordinates.size()) != map.rank()) {
+    throw Error(ErrorKind::user,
+                std::string(what) + ": " + std::to_string(coordinates.size()) +
+                    " coordinates for a tensor map of rank " + std::to_string(map.rank()) +
+                    "; give one a dimension, the innermost first",
+                at);
+  }
+  std::vector<ptx::Operand> elems;
+  for (const Arg& coordinate : coordinates) {
+    Value value = coordinate.natural();
+    if (!is_integer(value.type()) || bits(value.type()) != 32) {
+      throw Error(ErrorKind::user,
+                  std::string(what) + ": a coordinate has type " + std::string(name(value.type())) +
+                      "; it must be s32 or u32",
+                  at);
+    }
+    elems.push_back(ptx::reg(tracer.reg_of(value, at)));
+  }
+  ptx::Operand operand = ptx::address(tracer.reg_of(map.address(), at));
+  operand.elems = std::move(elems);
+  return operand;
+}
+
+ptx::Operand box_operand(const char* what, const TensorMapParam& map, const Element& box,
+                         SourceLoc at) {
+  if (box.tensor().space() != MemorySpace::shared || box.tensor().type() != map.type()) {
+    throw Error(ErrorKind::user,
+                std::string(what) + ": a box of " + std::string(name(box.tensor().type())) +
+                    " in " + lang::space_word(box.tensor().space()) + " memory for a map of " +
+                    std::string(name(map.type())) + "; it must be of that type in shared memory",
+                at);
+  }
+  std::int64_t alignment = lang::known_alignment(box);
+  if (alignment % kBoxAlignment != 0) {
+    throw Error(ErrorKind::user,
+                std::string(what) + ": the box is known to be aligned to " +
+                    std::to_string(alignment) +
+                    " bytes; it must be to 128: shared(type, layout, 128)",
+                at);
+  }
+  return lang::address_operand(box, at);
+}
+
+std::string with_rank(const char* stem, const TensorMapParam& map, const char* rest) {
+  return std::string(stem) + std::to_string(map.rank()) + "d" + rest;
+}
+
+}  // namespace
+
+void tensor_prefetch(const TensorMapParam& map, SourceLoc at) {
+  Tracer& tracer = Tracer::current("tensor_prefetch", at);
+  tracer.emit("prefetch.tensormap", {ptx::address(tracer.reg_of(map.address(), at))}, at);
+}
+
+void tensor_load(const Element& destination, const TensorMapParam& map,
+                 std::initializer_list<Arg> coordinates, const Mbarrier& done, SourceLoc at) {
+  ptx::Operand box = box_operand("tensor_load", map, destination, at);
+  ptx::Operand source = map_operand("tensor_load", map, coordinates, at);
+  Tracer::current("tensor_load", at)
+      .emit(with_rank("cp.async.bulk.tensor.", map,
+                      ".shared::cluster.global.tile.mbarrier::complete_tx::bytes"),
+            {box, source, lang::address_operand(done.cell(), at)}, at);
+}
+
+void tensor_load_multicast(const Element& destination, const TensorMapParam& map,
+                           std::initializer_list<Arg> coordinates, const Mbarrier& done,
+                           const Arg& blocks) {
+  SourceLoc at = blocks.at();
+  const char* what = "tensor_load_multicast";
+  Tracer& tracer = Tracer::current(what, at);
+  ptx::Operand box = box_operand(what, map, destination, at);
+  ptx::Operand source = map_operand(what, map, coordinates, at);
+  ptx::Operand mask = ptx::reg(tracer.reg_of(blocks.as(u16, what), at));
+  tracer.emit(with_rank("cp.async.bulk.tensor.", map,
+                        ".shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::"
+                        "cluster"),
+              {box, source, lang::address_operand(done.cell(), at), mask}, at);
+}
+
+void tensor_store(const TensorMapParam& map, std::initializer_list<Arg> coordinates,
+                  const Element& source, SourceLoc at) {
+  ptx::Operand box = box_operand("tensor_store", map, source, at);
+  ptx::Operand destination = map_operand("tensor_store", map, coordinates, at);
+  Tracer::current("tensor_store", at)
+      .emit(with_rank("cp.async.bulk.tensor.", map, ".global.shared::cta.tile.bulk_group"),
+            {destination, box}, at);
+}
+
+void tensor_add(const TensorMapParam& map, std::initializer_list<Arg> coordinates,
+                const Element& source, SourceLoc at) {
+  ptx::Operand box = box_operand("tensor_add", map, source, at);
+  ptx::Operand destination = map_operand("tensor_add", map, coordinates, at);
+  Tracer::current("tensor_add", at)
+      .emit(
+          with_rank("cp.reduce.async.bulk.tensor.", map, ".global.shared::cta.add.tile.bulk_group"),
+          {destination, box}, at);
+}
+
+}  // namespace tilewright
