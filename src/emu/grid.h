@@ -110,7 +110,8 @@ struct Run {
   std::uint64_t version_steps = 0;  ///< steps when the version was last seen to change
   std::uint64_t patience = 0;       ///< steps without a change after which more is tried
   std::uint64_t clock_reads = 0;
-  bool some_done = false;  ///< a block ended since drop_dead()
+  bool phase_completed = false;  ///< of an mbarrier, since sleepers were woken
+  bool some_done = false;        ///< a block ended since drop_dead()
   std::deque<std::unique_ptr<AsyncOp>> async;
   std::unordered_map<std::uint64_t, SyncWord> sync_words;  ///< by address (shared: with block)
 

@@ -3,6 +3,7 @@
 #include "emu/mbarrier.h"
 
 #include "emu/handlers.h"
+#include "emu/word.h"
 
 #include <bit>
 
@@ -29,7 +30,7 @@ const Slot& operand(const Inst& in, int i) {
   return in.slot[in.info->start[static_cast<std::size_t>(i)]];
 }
 
-bool has(const Inst& in, std::string_view word) { return in.info->opcode->has(ptx::mod(word)); }
+bool has(const Inst& in, ptx::Mod word) { return in.info->opcode->has(word); }
 
 struct Place8 {
   Space space = Space::shared;
@@ -102,8 +103,8 @@ void expect(Exec& x, unsigned lane, Mbarrier& m, std::int64_t bytes) {
 }
 
 void arrive(Exec& x, const Inst& in, unsigned lane, Place8 p) {
-  const bool with_tx = has(in, "expect_tx");
-  const bool relaxed = has(in, "relaxed");
+  const bool with_tx = has(in, word<"expect_tx">());
+  const bool relaxed = has(in, word<"relaxed">());
   const OpInfo& info = *in.info;
   Mbarrier* m = find_mbarrier(x, lane, p.space, p.address);
   if (m == nullptr || !touch(x, lane, p, Access::atomic, Strength::cluster)) return;
@@ -123,8 +124,8 @@ void arrive(Exec& x, const Inst& in, unsigned lane, Place8 p) {
   }
   if (!relaxed) m->arriving = join(m->arriving, release_snapshot(*x.warp, lane));
   m->pending -= count;
-  if (has(in, "arrive_drop")) m->expected -= std::min(count, m->expected);
-  if (has(in, "noComplete") && m->pending == 0 && m->tx == 0) {
+  if (has(in, word<"arrive_drop">())) m->expected -= std::min(count, m->expected);
+  if (has(in, word<"noComplete">()) && m->pending == 0 && m->tx == 0) {
     misuse(x, lane, "completes the phase, which .noComplete promises not to");
   }
   settle(*x.run, *m);
@@ -134,7 +135,7 @@ void change_tx(Exec& x, const Inst& in, unsigned lane, Place8 p) {
   Mbarrier* m = find_mbarrier(x, lane, p.space, p.address);
   if (m == nullptr || !touch(x, lane, p, Access::atomic, Strength::cluster)) return;
   const auto bytes = static_cast<std::int32_t>(x.value(operand(in, 1), lane));
-  if (has(in, "complete_tx")) {
+  if (has(in, word<"complete_tx">())) {
     complete_tx(*x.run, *m, bytes, nullptr);
   } else {
     expect(x, lane, *m, bytes);
@@ -144,12 +145,12 @@ void change_tx(Exec& x, const Inst& in, unsigned lane, Place8 p) {
 
 /// Lanes that see the phase complete; they acquire.
 void wait(Exec& x, const Inst& in) {
-  const bool parity = has(in, "parity");
+  const bool parity = has(in, word<"parity">());
   std::uint32_t done = 0;
   SnapshotRef snapshot;
   std::uint32_t sharing = 0;
   auto flush = [&] {
-    if (sharing != 0 && !has(in, "relaxed")) acquire_lanes(*x.warp, sharing, snapshot);
+    if (sharing != 0 && !has(in, word<"relaxed">())) acquire_lanes(*x.warp, sharing, snapshot);
     sharing = 0;
   };
   for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
@@ -176,6 +177,44 @@ void wait(Exec& x, const Inst& in) {
     x.set(operand(in, 0), lane, done >> lane & 1);
   }
   if ((x.mask & ~done) != 0) x.split->polled = true;
+}
+
+/// Every lane waits for a phase that is not complete. Anything odd is left to wait().
+bool must_sleep(const Exec& x, const Inst& in) {
+  const bool parity = has(in, word<"parity">());
+  const auto* states = &operand(in, 2);
+  for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(left));
+    const std::uint64_t at =
+        x.value(operand(in, 1), lane) + static_cast<std::uint64_t>(in.info->offset[1]);
+    const Place8 p = place_of(*in.info, at);
+    const bool shared = p.space == Space::shared || p.space == Space::shared_cluster;
+    const Block* owner = shared ? owner_of(x, p.address) : nullptr;
+    if (owner == nullptr) return false;
+    const auto it = owner->mbarriers.find(static_cast<std::uint32_t>(p.address & 0xffffff));
+    if (it == owner->mbarriers.end()) return false;
+    const std::uint64_t state = x.value(*states, lane);
+    const std::uint64_t phase = it->second.phase;
+    if (parity ? (phase & 1) != (state & 1) : phase > state >> 24) return false;
+  }
+  return true;
+}
+
+/// try_wait suspends the thread. It gives up only once nothing else can happen.
+Flow try_wait(Exec& x, const Inst& in) {
+  Split& s = *x.split;
+  if (!s.timed_out && must_sleep(x, in)) {
+    s.wait = Wait::memory;
+    s.asleep = true;
+    s.seen_version = x.run->version;
+    x.run->spinning.push_back(x.warp);
+    return Flow::stop;
+  }
+  s.timed_out = false;
+  wait(x, in);
+  if (!s.polled) return Flow::next;
+  ++s.pc;
+  return Flow::stop;
 }
 
 }  // namespace
@@ -232,6 +271,7 @@ void settle(Run& run, Mbarrier& m) {
   run.changed();
   if (m.pending != 0 || m.tx != 0) return;
   ++m.phase;
+  run.phase_completed = true;
   m.pending = m.expected;
   m.completed = std::move(m.arriving);
   m.arriving = nullptr;
@@ -244,20 +284,19 @@ void complete_tx(Run& run, Mbarrier& m, std::int64_t bytes, const SnapshotRef& r
 }
 
 Flow exec_mbarrier(Exec& x, const Inst& in) {
-  if (has(in, "pending_count")) {
+  if (has(in, word<"pending_count">())) {
     for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
       const auto lane = static_cast<unsigned>(std::countr_zero(left));
       x.set(operand(in, 0), lane, x.value(operand(in, 1), lane) & 0xffffff);
     }
     return Flow::next;
   }
-  if (has(in, "test_wait") || has(in, "try_wait")) {
+  if (has(in, word<"try_wait">())) return try_wait(x, in);
+  if (has(in, word<"test_wait">())) {
     wait(x, in);
-    if (!x.split->polled || !has(in, "try_wait")) return Flow::next;
-    ++x.split->pc;  // it may suspend: others run first
-    return Flow::stop;
+    return Flow::next;
   }
-  const bool arrives = has(in, "arrive") || has(in, "arrive_drop");
+  const bool arrives = has(in, word<"arrive">()) || has(in, word<"arrive_drop">());
   const int address = arrives ? 1 : 0;
   for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));
@@ -265,9 +304,9 @@ Flow exec_mbarrier(Exec& x, const Inst& in) {
         x.value(operand(in, address), lane) +
         static_cast<std::uint64_t>(in.info->offset[static_cast<std::size_t>(address)]);
     const Place8 p = place_of(*in.info, at);
-    if (has(in, "init")) {
+    if (has(in, word<"init">())) {
       initialize(x, in, lane, p);
-    } else if (has(in, "inval")) {
+    } else if (has(in, word<"inval">())) {
       invalidate(x, lane, p);
     } else if (arrives) {
       arrive(x, in, lane, p);

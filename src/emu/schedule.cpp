@@ -231,23 +231,32 @@ bool cancelled(Run& run) {
   return !run.options.keep_going(run.options.keep_going_context, done);
 }
 
-/// Warps with spinning splits whose memory changed become ready.
-bool wake_spinning(Run& run) {
+enum class Wake : std::uint8_t {
+  changed,    ///< splits that wait for memory, if it changed
+  sleepers,   ///< those in mbarrier.try_wait, if something changed
+  timed_out,  ///< those in mbarrier.try_wait, since nothing else can happen
+};
+
+/// Wakes splits that wait for memory; their warps become ready.
+bool wake_spinning(Run& run, Wake wake) {
   bool any = false;
   std::vector<Warp*> still;
   for (Warp* w : run.spinning) {
     bool waits = false;
     for (Split& s : w->splits) {
       if (s.wait != Wait::memory) continue;
-      if (s.seen_version != run.version) {
+      const bool due = s.seen_version != run.version || wake == Wake::timed_out;
+      if (due && (s.asleep || wake == Wake::changed)) {
         s.wait = Wait::none;
+        s.timed_out = wake == Wake::timed_out;
+        s.asleep = false;
         run.make_ready(*w);
         any = true;
       } else {
         waits = true;
       }
     }
-    if (waits) still.push_back(w);
+    if (waits && (still.empty() || still.back() != w)) still.push_back(w);
   }
   run.spinning = std::move(still);
   return any;
@@ -268,13 +277,13 @@ void drop_stopped(Run& run) {
 /// Nothing is ready: finds something that can happen. False: nothing can, ever.
 bool resolve_idle(Run& run) {
   if (start_blocks(run)) return true;
-  if (wake_spinning(run)) return true;
+  if (wake_spinning(run, Wake::changed)) return true;
   if (deliver_something(run)) return true;
   bool any = false;
   for (auto& grid : run.grids) {
     if (!grid->stopped) any |= release_stuck(*grid);
   }
-  return any;
+  return any || wake_spinning(run, Wake::timed_out);
 }
 
 }  // namespace
@@ -310,6 +319,10 @@ void run_all(Run& run) {
       run.ready.pop_back();
     }
     check_limits(run, *warp);
+    if (run.phase_completed) {
+      run.phase_completed = false;
+      wake_spinning(run, Wake::sleepers);
+    }
     if (warp->block->grid->stopped) drop_stopped(run);
     if ((++turns & 1023) == 0 && cancelled(run)) {
       for (auto& grid : run.grids)

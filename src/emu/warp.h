@@ -46,6 +46,8 @@ struct Split {
   std::uint8_t barrier = 0;
   bool resumed = false;        ///< the wait ended: the instruction at pc may go on
   bool polled = false;         ///< looked at an mbarrier in vain: its loop may spin
+  bool asleep = false;         ///< in mbarrier.try_wait, until a phase completes
+  bool timed_out = false;      ///< woken from it though none did, since nothing else could happen
   bool gathering = false;      ///< at an aligned barrier, not yet arrived at it
   std::uint32_t branches = 0;  ///< backward ones since it was chosen
   std::uint32_t spin_pc = 0xffffffff;
