@@ -55,6 +55,7 @@ class QuantizeKernel {
     }
     if (plan_.tensors.scale) {
       Value given = scale(0);
+      if_(group == 0 && lane == 0, [&] { scales(0, 0) = given; });
       if_(active, [&] { finish(q, row, first, lane, loaded, given); });
       return;
     }

@@ -84,7 +84,7 @@ QuantizeConfig configure(const QuantizeTensors& t, const QuantizeOptions& option
   QuantizeConfig config;
   config.format = options.format;
   config.exact = options.exact;
-  config.power_of_two = t.scales && t.scales->type == u8;
+  config.power_of_two = t.scales.type == u8;
   config.h = t.x.shape[1];
   bool blocks = options.format == QuantFormat::fp8_block;
   config.group = blocks ? kQuantBlock : config.h;
@@ -103,8 +103,10 @@ void check_scales(const QuantizeTensors& t, const QuantizeOptions& options,
     caller.refuse("scale is absent; fp8_tensor takes one f32 scale, fp8_token finds its own");
   }
   if (!given && t.scale) caller.refuse("scale is given; only fp8_tensor takes one");
-  if (!given && !t.scales) caller.refuse("scales is absent; it takes the scales that are found");
-  if (given && t.scales) caller.refuse("scales is given; fp8_tensor finds none");
+  if (given && t.scales.type != f32) {
+    caller.refuse("scales has type " + std::string(name(t.scales.type)) +
+                  "; with fp8_tensor it must be f32, as scale is");
+  }
   if (t.scale && t.scale->type != f32) {
     caller.refuse("scale has type " + std::string(name(t.scale->type)) + "; it must be f32");
   }
@@ -130,17 +132,15 @@ QuantizePlan plan_quantize(const QuantizeTensors& tensors, const QuantizeOptions
   t.q = rows::folded(tensors.q, "q", caller);
   check_rows(t.x, t.q, "x", options.format, caller);
   check_scales(t, options, caller);
-  if (t.scales) {
-    t.scales = scale_matrix(*t.scales, options.format, t.x, caller);
-    rows::check_apart(*t.scales, "scales", t.q, "q", caller);
-    rows::check_apart(*t.scales, "scales", t.x, "x", caller);
-  }
+  t.scales = scale_matrix(t.scales, options.format, t.x, caller);
+  rows::check_apart(t.scales, "scales", t.q, "q", caller);
+  rows::check_apart(t.scales, "scales", t.x, "x", caller);
   plan.config = configure(t, options, caller);
   plan.x_arg = tensor_arg(t.x, kRows);
   plan.q_arg = tensor_arg(t.q, kRows);
   // An absent tensor takes part as x: the traced code does not touch it.
   plan.scale_arg = t.scale ? tensor_arg(*t.scale) : plan.x_arg;
-  plan.scales_arg = t.scales ? tensor_arg(*t.scales, kRows) : plan.x_arg;
+  plan.scales_arg = tensor_arg(t.scales, kRows);
   std::int64_t groups = t.x.shape[0] * (plan.config.h / plan.config.group);
   std::int64_t blocks = rows::ceil_div(groups, plan.config.groups_per_block);
   if (blocks > 2'147'483'647) {
@@ -159,7 +159,7 @@ std::string QuantizePlan::key() const {
          " t=" + std::to_string(c.threads_per_group) + "x" + std::to_string(c.groups_per_block) +
          " n=" + std::to_string(c.accesses) + (c.exact ? " exact" : "") +
          (c.power_of_two ? " pow2" : "") + " | " + to_string(x_arg) + " | " + to_string(q_arg) +
-         " | " + (tensors.scales ? to_string(scales_arg) : to_string(scale_arg));
+         " | " + to_string(scales_arg) + (tensors.scale ? " | " + to_string(scale_arg) : "");
 }
 
 Parameters QuantizePlan::parameters() const {
@@ -167,7 +167,7 @@ Parameters QuantizePlan::parameters() const {
   pack(parameters, x_arg, tensors.x);
   pack(parameters, scale_arg, tensors.scale.value_or(tensors.x));
   pack(parameters, q_arg, tensors.q);
-  pack(parameters, scales_arg, tensors.scales.value_or(tensors.x));
+  pack(parameters, scales_arg, tensors.scales);
   parameters.add(options.floor);
   return parameters;
 }

@@ -19,10 +19,10 @@ enum class QuantFormat : std::uint8_t {
 inline constexpr std::int64_t kQuantBlock = 128;
 
 struct QuantizeTensors {
-  View x;                      ///< [..., H] of bf16, f16 or f32
-  std::optional<View> scale;   ///< fp8_tensor: [1] f32, given
-  View q;                      ///< [..., H] of e4m3
-  std::optional<View> scales;  ///< [T] or [T, H / 128] of f32 or ue8m0 (then a power of two)
+  View x;                     ///< [..., H] of bf16, f16 or f32
+  std::optional<View> scale;  ///< fp8_tensor: [1] f32, given
+  View q;                     ///< [..., H] of e4m3
+  View scales;  ///< [1] (f32, the given one), [T] or [T, H / 128] of f32 or ue8m0 (powers of two)
 };
 
 struct QuantizeOptions {

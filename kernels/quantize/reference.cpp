@@ -49,7 +49,12 @@ void quantize_reference(const QuantizeOptions& options, Type scale_type, HostTen
     }
   }
   tensors.set(std::move(q));
-  if (given) return;
+  if (given) {
+    Array scales_of_tensor = tensors.at("scale");
+    scales_of_tensor.name = "scales";
+    tensors.set(std::move(scales_of_tensor));
+    return;
+  }
   std::vector<std::int64_t> shape{static_cast<std::int64_t>(values.size() / h)};
   if (blocks) {
     shape.assign(x.shape.begin(), x.shape.end());

@@ -23,10 +23,9 @@ constexpr std::array<TensorSpec, 4> kQuantizeTensors{{
     {.name = "q", .role = Role::output, .shape = "...,H", .types = kCodes, .doc = "codes"},
     {.name = "scales",
      .role = Role::output,
-     .presence = Presence::optional,
      .shape = "*",
      .types = kScales,
-     .doc = "decode scales: [T] (fp8_token) or [..., H/128] (fp8_block)"},
+     .doc = "decode scales: [1] (fp8_tensor), [T] (fp8_token) or [..., H/128] (fp8_block)"},
 }};
 constexpr std::array<TensorSpec, 3> kDequantizeTensors{{
     {.name = "q", .role = Role::input, .shape = "...,H", .types = kCodes, .doc = "codes"},
@@ -77,11 +76,24 @@ constexpr std::array<std::string_view, 5> kQuantizeProblems{
     "T=32768,H=4096,x=bf16,format=fp8_block", "T=32768,H=7168,x=bf16,format=fp8_block",
     "T=64,H=7168,x=bf16,format=fp8_block"};
 
-QuantFormat format_of(const Arguments& arguments) {
-  std::string_view text = arguments.text("format");
+constexpr std::array<std::string_view, 2> kDequantizeProblems{"T=32768,H=7168,format=fp8_token",
+                                                              "T=32768,H=7168,format=fp8_block"};
+
+QuantFormat format_named(std::string_view text) {
   return text == "fp8_tensor"  ? QuantFormat::fp8_tensor
          : text == "fp8_token" ? QuantFormat::fp8_token
                                : QuantFormat::fp8_block;
+}
+QuantFormat format_of(const Arguments& arguments) { return format_named(arguments.text("format")); }
+
+std::vector<std::int64_t> scales_shape(QuantFormat format, std::vector<std::int64_t> rows) {
+  if (format == QuantFormat::fp8_tensor) return {1};
+  if (format == QuantFormat::fp8_block) {
+    rows.back() /= kQuantBlock;
+    return rows;
+  }
+  rows.pop_back();
+  return {element_count(rows)};
 }
 
 QuantizeOptions options_of(const Arguments& arguments) {
@@ -90,9 +102,9 @@ QuantizeOptions options_of(const Arguments& arguments) {
 }
 
 QuantizeTensors quantize_tensors(const Arguments& arguments) {
-  QuantizeTensors tensors{arguments.tensor("x"), std::nullopt, arguments.tensor("q"), std::nullopt};
+  QuantizeTensors tensors{arguments.tensor("x"), std::nullopt, arguments.tensor("q"),
+                          arguments.tensor("scales")};
   if (const View* scale = arguments.find("scale")) tensors.scale = *scale;
-  if (const View* scales = arguments.find("scales")) tensors.scales = *scales;
   return tensors;
 }
 
@@ -111,18 +123,28 @@ std::vector<std::int64_t> shape_of(const Arguments& arguments, const View& rows)
 
 std::vector<OutputSpec> quantize_outputs(const Arguments& arguments) {
   std::vector<std::int64_t> shape = shape_of(arguments, arguments.tensor("x"));
-  std::vector<OutputSpec> outputs{{"q", e4m3, shape}};
-  QuantFormat format = format_of(arguments);
-  if (format == QuantFormat::fp8_tensor) return outputs;
-  std::vector<std::int64_t> groups = shape;
-  if (format == QuantFormat::fp8_block) {
-    groups.back() /= kQuantBlock;
-  } else {
-    groups.pop_back();
-    groups = {element_count(groups)};
+  std::vector<std::int64_t> groups = scales_shape(format_of(arguments), shape);
+  return {{"q", e4m3, std::move(shape)}, {"scales", scale_type(arguments), std::move(groups)}};
+}
+
+/// Scales of the shape that the format wants, powers of two.
+void fill_scales(const Problem& problem, std::vector<Array>& inputs) {
+  QuantFormat format = QuantFormat::fp8_token;
+  for (const auto& [name, value] : problem.options) {
+    if (name == "format") format = format_named(value);
   }
-  outputs.push_back({"scales", scale_type(arguments), groups});
-  return outputs;
+  std::vector<std::int64_t> rows;
+  for (const Array& array : inputs) {
+    if (array.name == "q") rows = array.shape;
+  }
+  for (Array& array : inputs) {
+    if (array.name != "scales") continue;
+    std::vector<std::int64_t> shape = scales_shape(format, rows);
+    std::vector<double> values(static_cast<std::size_t>(element_count(shape)));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = i % 2 == 0 ? 0.25 : 2;
+    array = make_array(array.name, array.type, shape, values);
+  }
 }
 
 std::vector<Traced> traced_of(Traced kernel) {
@@ -148,9 +170,8 @@ constexpr Operator kQuantize{
     .tolerance = [](const Arguments&, std::string_view) { return Tolerance{}; },  // exact codes
     .bytes =
         [](const Arguments& a) {
-          std::int64_t total = size_bytes(a.tensor("x")) + size_bytes(a.tensor("q"));
-          if (const View* scales = a.find("scales")) total += size_bytes(*scales);
-          return total;
+          return size_bytes(a.tensor("x")) + size_bytes(a.tensor("q")) +
+                 size_bytes(a.tensor("scales"));
         },
     .trace =
         [](const Arguments& a, ptx::Target target) {
@@ -189,6 +210,8 @@ constexpr Operator kDequantize{
         [](const Arguments& a, ptx::Target target) {
           return traced_of(plan_dequantize(dequantize_tensors(a), format_of(a)).trace(target));
         },
+    .fill = fill_scales,
+    .bench_problems = kDequantizeProblems,
 };
 
 }  // namespace
