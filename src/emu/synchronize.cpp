@@ -44,22 +44,60 @@ void absorb(Knowledge& out, const Knowledge& k) {
   }
 }
 
+/// The maximum of many clocks, without a new clock for each.
+class Maximum {
+ public:
+  void add(const ClockRef& clock) {
+    if (!clock || clock == last_) return;
+    last_ = clock;
+    if (!sum_) sum_ = std::make_shared<Clock>();
+    auto& to = sum_->at;
+    const auto& from = clock->at;
+    if (to.size() < from.size()) to.resize(from.size());
+    for (std::size_t i = 0; i < from.size(); ++i)
+      to[i] = from[i] > to[i] ? from[i] : to[i];
+  }
+  ClockRef take() { return std::move(sum_); }
+
+ private:
+  std::shared_ptr<Clock> sum_;
+  ClockRef last_;
+};
+
+/// What all threads of a block know together.
+Knowledge all_of(const Block& block) {
+  Knowledge all;
+  Maximum generic, async;
+  auto add = [&](const Knowledge& k) {
+    generic.add(k.generic);
+    async.add(k.async);
+    if (!k.foreign && !k.fenced && k.pending.empty()) return;
+    Knowledge rest = k;
+    rest.generic = rest.async = nullptr;
+    absorb(all, rest);
+  };
+  for (const auto& warp : block.warps) {
+    if (!warp->clocks.each) {
+      add(warp->clocks.common);
+    } else {
+      for (const Knowledge& k : *warp->clocks.each)
+        add(k);
+    }
+  }
+  all.generic = generic.take();
+  all.async = async.take();
+  return all;
+}
+
 }  // namespace
 
 void synchronize_block(Block& block) {
   std::uint32_t floor = block.floor;
-  Knowledge all;
   for (auto& warp : block.warps) {
-    LaneClocks& c = warp->clocks;
-    for (const std::uint32_t e : c.epoch)
+    for (const std::uint32_t e : warp->clocks.epoch)
       floor = std::max(floor, e);
-    if (!c.each) {
-      absorb(all, c.common);
-    } else {
-      for (const Knowledge& k : *c.each)
-        absorb(all, k);
-    }
   }
+  Knowledge all = all_of(block);
   auto clock = all.generic && all.generic->at.size() > block.threads
                    ? std::make_shared<Clock>(*all.generic)
                    : std::make_shared<Clock>();
