@@ -69,6 +69,8 @@ int run(const char* device_name) {
   kernel.launch({.grid = {kRows}, .block = {kThreads}}, parameters, stream);
   stream.synchronize();
 
+  for (const tw::emu::Diagnostic& finding : device.findings())
+    std::printf("%s\n", to_string(finding).c_str());
   if (tw::download<float>(sums_memory) != right) return std::printf("row_sum: WRONG\n"), 1;
   std::printf("row_sum: %d rows are right on %s, %zu findings\n", kRows, device.id().c_str(),
               device.findings().size());

@@ -40,8 +40,8 @@ class Fragment {
   };
   /// A constant of the trace, with the line where it is written.
   struct Position {
-    // NOLINTNEXTLINE(google-explicit-constructor): elements are indexed by plain numbers
     template <std::integral T>
+    // NOLINTNEXTLINE(google-explicit-constructor): elements are indexed by plain numbers
     Position(T number, SourceLoc line = SourceLoc::here())
         : index(static_cast<int>(number)), at(line) {}
     int index;
@@ -109,6 +109,7 @@ Fragment operator+(const Fragment& a, const Arg& b);
 template <class Combine>
 Value reduce(const Fragment& a, Combine&& combine, SourceLoc at = SourceLoc::here()) {
   std::vector<Value> level;
+  level.reserve(static_cast<std::size_t>(a.size()));
   for (int i = 0; i < a.size(); ++i)
     level.push_back(a.at(i, at).get());
   while (level.size() > 1) {

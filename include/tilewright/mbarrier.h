@@ -40,7 +40,7 @@ class Mbarrier {
 
  private:
   friend class Mbarriers;
-  explicit Mbarrier(Element cell) : cell_(std::move(cell)) {}
+  explicit Mbarrier(const Element& cell) : cell_(cell) {}
   Element cell_;
 };
 
