@@ -2,6 +2,7 @@
 // Programs that the emulator was not written for: nvcc's code for usual idioms, and Triton's.
 #include "tilewright/emulator.h"
 #include "tilewright/module.h"
+#include "tilewright/tensor_map.h"
 
 #include <algorithm>
 #include <bit>
@@ -263,17 +264,58 @@ TEST_F(Triton, TakesASoftmax) {
   }
 }
 
+/// The bits of an integer of at most 3 bits as f16.
+std::uint16_t half(int v) {
+  const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(v));
+  if (v == 0) return 0;
+  return static_cast<std::uint16_t>((bits >> 16 & 0x8000) | (((bits >> 23 & 255) - 112) << 10) |
+                                    (bits >> 13 & 0x3ff));
+}
+
+/// A 64 x 64 tile of f16 at a time, in the 128-byte swizzle that Triton assumes for it.
+EncodedTensorMap tiles_of(std::uint64_t address, std::uint64_t rows, std::uint64_t columns) {
+  TensorMap map;
+  map.type = Type::f16;
+  map.rank = 2;
+  map.address = address;
+  map.extents = {columns, rows, 1, 1, 1};
+  map.strides = {2 * columns};
+  map.box = {64, 64, 1, 1, 1};
+  map.swizzle = TensorSwizzle::b128;
+  return encode_tensor_map(map);
+}
+
+/// Tensor copies in, wgmma, and a tensor copy out; the ones of a give the sums of b's columns.
+TEST_F(Triton, MultipliesMatricesByTensorMaps) {
+  const int k = 128;
+  std::vector<std::uint16_t> a(64 * static_cast<std::size_t>(k), half(1)), b;
+  for (int i = 0; i < k * 64; ++i)
+    b.push_back(half(i % 64 == i / 64 ? 3 : 0));
+  const std::uint64_t at_a = upload(a), at_b = upload(b), at_c = machine.allocate(2 * 64 * 64);
+  const EncodedTensorMap maps[3] = {tiles_of(at_a, 64, k), tiles_of(at_b, k, 64),
+                                    tiles_of(at_c, 64, 64)};
+  Launch launch;
+  launch.program = machine.load(module_of("ptx_triton/multiply_tma.ptx"));
+  launch.entry = "multiply_tma";
+  launch.block.x = 128;
+  launch.dynamic_smem_bytes = 49176;
+  const std::vector<ParamSlot> slots = parameters(launch.program, launch.entry);
+  launch.params.resize(static_cast<std::size_t>(slots.back().offset + slots.back().bytes));
+  std::size_t next = 0;
+  for (const ParamSlot& slot : slots) {
+    if (slot.bytes == 128 && next < 3) {
+      std::memcpy(launch.params.data() + slot.offset, &maps[next++], 128);
+    }
+  }
+  std::memcpy(launch.params.data() + slots[15].offset, &k, 4);
+  expect_clean(machine.launch(launch), {});
+  EXPECT_EQ(download<std::uint16_t>(at_c, 64 * 64), std::vector<std::uint16_t>(64 * 64, half(3)));
+}
+
 /// wgmma behind a cp.async pipeline; small integers make it exact.
 TEST_F(Triton, MultipliesMatricesInEveryScheduleMode) {
   const int m = 64, n = 64, k = 96;
   auto value = [](int i) { return i * 31 % 7 - 3; };
-  auto half = [](int v) {  // an integer of at most 3 bits
-    const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(v));
-    return v == 0 ? std::uint16_t{0}
-                  : static_cast<std::uint16_t>((bits >> 16 & 0x8000) |
-                                               (((bits >> 23 & 255) - 112) << 10) |
-                                               (bits >> 13 & 0x3ff));
-  };
   std::vector<std::uint16_t> a, b;
   for (int i = 0; i < m * k; ++i)
     a.push_back(half(value(i)));
