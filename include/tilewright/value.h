@@ -33,9 +33,8 @@ class Value {
   Value(const Value& other);
   Value(Value&& other) noexcept;
   /// Takes a snapshot of the register.
-  Value(const Var& var,
-        SourceLoc at =
-            SourceLoc::here());  // NOLINT(google-explicit-constructor): reads as an expression
+  // NOLINTNEXTLINE(google-explicit-constructor): reads as an expression
+  Value(const Var& var, SourceLoc at = SourceLoc::here());
   Value& operator=(const Value&) =
       delete;  // "assign to a Var: a Value is what an expression computed"
   ~Value() = default;
@@ -49,7 +48,8 @@ class Value {
   std::int64_t constant() const;
 
   /// Converts. Float to float rounds to nearest even; float to integer truncates towards zero and
-  /// saturates, NaN to 0, or to the top bit alone where a 64-bit type takes part (PTX ISA, cvt); integer to float rounds to nearest even.
+  /// saturates, NaN to 0, or to the top bit alone where a 64-bit type takes part (PTX ISA, cvt);
+  /// integer to float rounds to nearest even.
   Value to(Type type, SourceLoc at = SourceLoc::here()) const;
   /// The same bits as another type of the same width.
   Value bitcast(Type type, SourceLoc at = SourceLoc::here()) const;
