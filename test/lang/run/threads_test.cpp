@@ -87,7 +87,8 @@ TEST_F(Threads, KeepSnapshotsWhenVarsChange) {
     Value old = a;
     a = b;  // a swap by way of a snapshot
     b = old;
-    a = a;
+    Var& same = a;
+    a = same;
     a += a;
     Value sum = a * 100 + b;
     a = sum;
