@@ -177,6 +177,10 @@ class Fabric {
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
 
+  /// A multicast address of the same `bytes` in several allocations: what multimem instructions
+  /// take; others may not. Throws Error(user) unless each member lies in an allocation.
+  std::uint64_t multicast(std::span<const std::uint64_t> members, std::int64_t bytes);
+
   detail::Memory& memory() const { return *memory_; }
 
  private:

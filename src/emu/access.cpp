@@ -113,6 +113,7 @@ Fault find_global(Exec& x, std::uint64_t address, std::int64_t bytes, Purpose pu
     grid.last_allocation = a;
   }
   if (a->freed) return Fault::freed;
+  if (!a->members.empty()) return Fault::outside;  // only multimem reaches a multicast address
   if (purpose != Purpose::read && a->read_only) return Fault::read_only;
   out.allocation = a;
   const std::uint64_t in_page = (address - a->base) % kPageBytes;

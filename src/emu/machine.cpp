@@ -36,6 +36,20 @@ Allocation& checked(const Device& device, std::uint64_t address, std::int64_t by
 Fabric::Fabric() : memory_(new Memory) {}
 Fabric::~Fabric() { delete memory_; }
 
+std::uint64_t Fabric::multicast(std::span<const std::uint64_t> members, std::int64_t bytes) {
+  if (members.empty()) fail("multicast: no members");
+  for (const std::uint64_t m : members) {
+    const Allocation* a = memory_->at_or_below(m);
+    if (a == nullptr || a->freed || bytes <= 0 || !a->contains(m, bytes)) {
+      fail("multicast: " + std::to_string(bytes) + " bytes at " + detail::hex(m) +
+           " are not in an allocation");
+    }
+  }
+  Allocation& a = memory_->allocate(bytes, "multicast", -1);
+  a.members.assign(members.begin(), members.end());
+  return a.base;
+}
+
 Machine::Machine(ptx::Target target, MachineOptions options) : device_(new Device) {
   device_->target = target;
   device_->options = options;
