@@ -105,6 +105,8 @@ Value Value::to(Type to, SourceLoc at) const {
     if (from == bf16) return widen_bf16(*this, tracer, at).to(to, at);
     return tracer.pure(cvt(".rzi", to, from), to, {this}, at, lang::facts_of_type(to));
   }
+  // ptxas 13.0 takes no 8-bit source with bf16; f32 holds every such integer.
+  if (to == bf16 && bits(from) == 8) return this->to(f32, at).to(bf16, at);
   if (is_float(to)) return tracer.pure(cvt(".rn", to, from), to, {this}, at);
   if (bits(from) == bits(to) && bits(to) >= 16) {  // same register, other sign
     Value same = *this;
