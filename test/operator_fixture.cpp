@@ -2,8 +2,8 @@
 // Placement of arrays in device memory, and the comparison with the reference.
 #include "operator_fixture.h"
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <random>
 
 namespace tilewright::test {
@@ -70,8 +70,10 @@ Array OperatorTest::fetch(const Placed& placed, const std::string& name) {
   std::vector<bool> written(all.size());
   for (std::int64_t row = 0; row < rows_of(shape); ++row) {
     std::size_t at = begin + static_cast<std::size_t>(row * step * bytes(array.type));
-    std::memcpy(array.bytes.data() + static_cast<std::size_t>(row) * row_bytes, all.data() + at,
-                row_bytes);
+    auto source = std::span(all).subspan(at, row_bytes);
+    std::copy(source.begin(), source.end(),
+              array.bytes.begin() +
+                  static_cast<std::ptrdiff_t>(static_cast<std::size_t>(row) * row_bytes));
     for (std::size_t i = 0; i < row_bytes; ++i)
       written[at + i] = true;
   }

@@ -251,6 +251,9 @@ const Array& HostTensors::at(std::string_view name) const {
 }
 
 void HostTensors::set(Array array) {
+  constexpr std::size_t kMost = 64;  // more than any schema names
+  arrays_.reserve(kMost);            // references that at() gave stay valid
+  TW_ASSERT(arrays_.size() < kMost, "a schema has fewer tensors");
   for (Array& old : arrays_) {
     if (old.name == array.name) {
       old = std::move(array);
