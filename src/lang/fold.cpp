@@ -2,7 +2,8 @@
 // Constant folding of pure instructions, with the values that the device would compute.
 #include "lang/fold.h"
 
-#include <algorithm>
+#include "tilewright/number_formats.h"
+
 #include <bit>
 #include <cmath>
 
@@ -15,23 +16,6 @@ std::int64_t to_bits(T value) {
 }
 float as_f32(std::int64_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits)); }
 double as_f64(std::int64_t bits) { return std::bit_cast<double>(bits); }
-
-/// The bits of the nearest value, ties to even, with `mantissa` bits and the exponent range
-/// [least, most] of normal numbers; overflow gives infinity.
-std::int64_t nearest_bits(double value, int mantissa, int least, int most) {
-  std::int64_t sign = std::signbit(value) ? 1 : 0;
-  int exponent_bits = most == 15 ? 5 : 8;
-  std::int64_t infinity = ((std::int64_t{1} << exponent_bits) - 1) << mantissa;
-  std::int64_t top = sign << (exponent_bits + mantissa);
-  double magnitude = std::fabs(value);
-  if (std::isnan(value)) return 0x7fff;  // the one NaN that conversions give
-  if (magnitude == 0) return top;
-  int exponent = std::isinf(value) ? most + 1 : std::max(std::ilogb(magnitude), least);
-  if (exponent > most) return top | infinity;
-  auto steps =
-      static_cast<std::int64_t>(std::nearbyint(std::scalbn(magnitude, mantissa - exponent)));
-  return top | (steps + (std::int64_t{exponent - least} << mantissa));
-}
 
 template <class T>
 std::optional<T> fold_float(BinaryOp op, T a, T b) {
@@ -209,7 +193,7 @@ std::optional<std::int64_t> literal_bits(Type type, double real) {
 }
 
 std::int64_t rounded_bits(Type type, double real) {
-  return type == f16 ? nearest_bits(real, 10, -14, 15) : nearest_bits(real, 7, -126, 127);
+  return type == f16 ? f64_to_f16(real) : f64_to_bf16(real);
 }
 
 }  // namespace tilewright::lang

@@ -5,6 +5,7 @@
 #include "tilewright/fragment.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
 
 namespace tilewright {
@@ -60,48 +61,58 @@ Uniformity loaded_uniformity(const Element& element) {
   return std::max(where, Uniformity::warp);
 }
 
-/// One access of `count` registers of `width` bits.
-void access(const char* what, std::string op, const Element& element, const Int& offset, int count,
-            int width, const std::uint32_t* registers, bool load,
-            const std::optional<ptx::Guard>& guard, SourceLoc at) {
-  Tracer& tracer = Tracer::current(what, at);
-  if (count > 1) op += ".v" + std::to_string(count);
+enum class Way : std::uint8_t { load, store };
+
+/// What the instructions of one load or store have in common.
+struct Access {
+  Way way;
+  std::string op;  ///< without vector and type
+  const Tensor& tensor;
+  std::optional<ptx::Guard> guard;
+  SourceLoc at;
+};
+
+/// One instruction, `offset` elements from the tensor's base, of registers of `width` bits.
+void access(const Access& how, const Int& offset, std::span<const std::uint32_t> registers,
+            int width) {
+  Tracer& tracer = Tracer::current(how.way == Way::load ? "load" : "store", how.at);
+  std::string op = how.op;
+  if (registers.size() > 1) op += ".v" + std::to_string(registers.size());
   op += bits_suffix(width);
-  ptx::Operand address = lang::address_operand(element.tensor(), offset, at);
+  ptx::Operand address = lang::address_operand(how.tensor, offset, how.at);
   ptx::Operand data = ptx::reg(registers[0]);
-  if (count > 1) {
+  if (registers.size() > 1) {
     std::vector<ptx::Operand> elems;
-    for (int i = 0; i < count; ++i)
-      elems.push_back(ptx::reg(registers[i]));
+    elems.reserve(registers.size());
+    for (std::uint32_t reg : registers)
+      elems.push_back(ptx::reg(reg));
     data = ptx::vector(std::move(elems));
   }
-  ptx::Instr& instr =
-      load ? tracer.emit(op, {data, address}, at) : tracer.emit(op, {address, data}, at);
-  instr.guard = guard;
+  ptx::Instr& instr = how.way == Way::load ? tracer.emit(op, {data, address}, how.at)
+                                           : tracer.emit(op, {address, data}, how.at);
+  instr.guard = how.guard;
 }
 
 /// Moves a fragment's words to or from memory, splitting where the alignment asks for it.
-void transfer(const char* what, const std::string& op, const Element& first,
-              const Fragment& fragment, bool load, const std::optional<ptx::Guard>& guard,
-              SourceLoc at) {
+void transfer(const Access& how, const Element& first, const Fragment& fragment) {
   std::int64_t alignment = known_alignment(first);
   int type_bits = bits(fragment.type());
   int word_bits = std::max(type_bits, 32);
   int total_bits = fragment.size() * type_bits;
   if (alignment * 8 < word_bits || total_bits % word_bits != 0) {
-    throw Error(ErrorKind::internal, "transfer handles whole aligned words only", at);
+    throw Error(ErrorKind::internal, "transfer handles whole aligned words only", how.at);
   }
   int per_access =
       std::max(1, static_cast<int>(std::min<std::int64_t>(alignment, 16)) * 8 / word_bits);
-  const auto& words = fragment.words();
+  std::span<const std::uint32_t> words = fragment.words();
   for (int i = 0; i < static_cast<int>(words.size());) {
     int left = static_cast<int>(words.size()) - i;
     int count = per_access;
     while (count > left)
       count /= 2;
     Int offset = first.offset() + Int(std::int64_t{i} * fragment.elements_per_word());
-    access(what, op, first, offset, count, word_bits, &words[static_cast<std::size_t>(i)], load,
-           guard, at);
+    access(how, offset, words.subspan(static_cast<std::size_t>(i), static_cast<std::size_t>(count)),
+           word_bits);
     i += count;
   }
 }
@@ -140,12 +151,9 @@ Value load_one(const Element& element, const Int& offset, LoadOptions options,
   Type type = element.tensor().type();
   require_access("load", type, options, at);
   ptx::RegId reg = tracer.new_reg(type);
-  if (guard) {
-    const char* zero = bits(type) <= 16 ? "mov.b16" : bits(type) == 32 ? "mov.b32" : "mov.b64";
-    tracer.emit(zero, {ptx::reg(reg), ptx::imm(0)}, at);
-  }
-  access("load", load_op(element.tensor(), options), element, offset, 1, bits(type), &reg, true,
-         guard, at);
+  if (guard) tracer.emit(lang::move_of(type), {ptx::reg(reg), ptx::imm(0)}, at);
+  const Tensor& tensor = element.tensor();
+  access({Way::load, load_op(tensor, options), tensor, guard, at}, offset, {&reg, 1}, bits(type));
   return tracer.result(type, reg, guard ? Uniformity::thread : loaded_uniformity(element));
 }
 
@@ -169,7 +177,8 @@ Fragment load_guarded(const std::optional<ptx::Guard>& guard, const Element& fir
   }
   Fragment fragment = Fragment::undefined(type, count, at);
   if (guard) fill_zero(fragment, at);
-  transfer("load", load_op(first.tensor(), options), first, fragment, true, guard, at);
+  const Tensor& tensor = first.tensor();
+  transfer({Way::load, load_op(tensor, options), tensor, guard, at}, first, fragment);
   return fragment;
 }
 
@@ -182,15 +191,15 @@ void store_guarded(const std::optional<ptx::Guard>& guard, const Element& first,
                     " and the tensor " + std::string(name(type)) + "; convert with .to()",
                 at);
   }
-  std::string op = store_op(first.tensor(), options);
+  Access how{Way::store, store_op(first.tensor(), options), first.tensor(), guard, at};
   if (in_words(first, type, fragment.size())) {
-    transfer("store", op, first, fragment, false, guard, at);
+    transfer(how, first, fragment);
     return;
   }
   Tracer& tracer = Tracer::current("store", at);
   for (int i = 0; i < fragment.size(); ++i) {
     ptx::RegId reg = tracer.reg_of(fragment.at(i, at).get(), at);
-    access("store", op, first, first.offset() + Int(i), 1, bits(type), &reg, false, guard, at);
+    access(how, first.offset() + Int(i), {&reg, 1}, bits(type));
   }
 }
 
@@ -205,8 +214,8 @@ void Element::store(const Arg& value, StoreOptions options) const {
   Value stored = value.as(tensor_.type(), "store");
   Tracer& tracer = Tracer::current("store", at_);
   ptx::RegId reg = tracer.reg_of(stored, at_);
-  access("store", store_op(tensor_, options), *this, offset_, 1, bits(tensor_.type()), &reg, false,
-         std::nullopt, at_);
+  access({Way::store, store_op(tensor_, options), tensor_, std::nullopt, at_}, offset_, {&reg, 1},
+         bits(tensor_.type()));
 }
 
 Fragment load(const Element& first, int count, LoadOptions options, SourceLoc at) {

@@ -101,6 +101,11 @@ ptx::Operand immediate_of(Type type, std::int64_t value_bits) {
 
 }  // namespace
 
+const char* move_of(Type type) {
+  static constexpr const char* kMoves[] = {"mov.pred", "mov.b16", "mov.b32", "mov.b64"};
+  return kMoves[register_class(type)];
+}
+
 Tracer::Tracer(ptx::Target target, std::string entry)
     : first_region_(next_region), exceptions_(std::uncaught_exceptions()) {
   module_.target = target;
@@ -220,13 +225,12 @@ ptx::RegId Tracer::reg_of(const Value& value, SourceLoc at) {
     Value made = pure("setp.eq.s32", pred, {&zero, &other}, at);
     return ValueAccess::reg(made);
   }
-  static constexpr const char* kMoves[] = {"", "mov.b16", "mov.b32", "mov.b64"};
   Type plain = bits(value.type()) <= 16                     ? u16
                : value.type() == f32 || value.type() == f64 ? value.type()
                : bits(value.type()) == 32                   ? u32
                                                             : u64;
   Value carrier = ValueAccess::constant(plain, constant_bits);
-  Value made = pure(kMoves[register_class(value.type())], value.type(), {&carrier}, at);
+  Value made = pure(move_of(value.type()), value.type(), {&carrier}, at);
   return ValueAccess::reg(made);
 }
 

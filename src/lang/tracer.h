@@ -53,6 +53,9 @@ struct Region {
 
 constexpr ptx::RegId kNoReg = ~ptx::RegId{0};
 
+/// The instruction that moves a register of the type: "mov.b32".
+const char* move_of(Type type);
+
 /// Records one function of a module.
 class Tracer {
  public:

@@ -42,16 +42,10 @@ Value::Value(Value&& other) noexcept
 
 namespace {
 
-const char* move_of(Type type) {
-  if (type == pred) return "mov.pred";
-  int width = bits(type);
-  return width <= 16 ? "mov.b16" : width == 32 ? "mov.b32" : "mov.b64";
-}
-
 Value snapshot(const Var& var, SourceLoc at) {
   Tracer& tracer = Tracer::current("reading a Var", at);
   ptx::RegId copy = tracer.new_reg(var.type());
-  tracer.emit(move_of(var.type()), {ptx::reg(copy), ptx::reg(ValueAccess::reg(var))}, at);
+  tracer.emit(lang::move_of(var.type()), {ptx::reg(copy), ptx::reg(ValueAccess::reg(var))}, at);
   return tracer.result(var.type(), copy, var.uniformity(), lang::facts_of_type(var.type()));
 }
 
@@ -194,7 +188,7 @@ Var& Var::operator=(const Arg& value) {
   require_uniform(source, uniformity_, tracer, value.at());
   if (fresh && tracer.retarget(value.value(), reg_)) return *this;
   ptx::Operand operand = tracer.operand(source, value.at());
-  tracer.emit(move_of(type_), {ptx::reg(reg_), std::move(operand)}, value.at());
+  tracer.emit(lang::move_of(type_), {ptx::reg(reg_), std::move(operand)}, value.at());
   return *this;
 }
 
