@@ -28,6 +28,7 @@
 #include "tilewright/cluster.h"
 #include "tilewright/control.h"
 #include "tilewright/copy.h"
+#include "tilewright/debugging.h"
 #include "tilewright/fragment.h"
 #include "tilewright/grid_barrier.h"
 #include "tilewright/inline_ptx.h"
