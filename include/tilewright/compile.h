@@ -14,6 +14,11 @@ namespace tilewright {
 void pack(Parameters& parameters, const TensorArg& arg, const View& view,
           SourceLoc at = SourceLoc::here());
 
+/// Appends the tensor map of a view, in the encoding of the device. Throws Error(user) as
+/// tensor_map() does.
+void pack(Parameters& parameters, const Device& device, const TensorMapArg& arg, const View& view,
+          SourceLoc at = SourceLoc::here());
+
 /// Assembles and loads a recorded kernel, without a cache. Emulated devices report source lines.
 Kernel compile(const Device& device, Traced traced, const AssembleOptions& options = {},
                SourceLoc at = SourceLoc::here());

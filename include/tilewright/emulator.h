@@ -5,6 +5,7 @@
 
 #include "tilewright/diagnostic.h"
 #include "tilewright/target.h"
+#include "tilewright/tensor_map.h"
 #include "tilewright/type.h"
 
 namespace tilewright::ptx {
@@ -186,6 +187,10 @@ class Fabric {
  private:
   detail::Memory* memory_;  ///< owned
 };
+
+/// What a kernel on an emulated device is given where a GPU has a CUtensorMap, in an encoding of
+/// our own. Throws Error(user) as check_tensor_map.
+EncodedTensorMap encode_tensor_map(const TensorMap& map, SourceLoc at = SourceLoc::here());
 
 /// A grid on one of several machines of a fabric.
 struct Work {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor maps of emulated devices: the fields of a CUtensorMap, in an encoding of our own.
+// What a tensor map says (the fields of a CUtensorMap): a tensor in global memory and the box that
+// a tensor copy moves.
 #pragma once
 
 #include "tilewright/error.h"
@@ -9,11 +10,12 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace tilewright::emu {
+namespace tilewright {
 
 /// How bytes of the box are permuted in shared memory: chunks of 16 by the 128-byte line they are
 /// in.
 enum class TensorSwizzle : std::uint8_t { none, b32, b64, b128 };
+/// What a load gives for elements outside of the tensor; NaN for floating point only.
 enum class TensorFill : std::uint8_t { zeros, nan };
 
 /// A tiled tensor map; index 0 is the innermost dimension.
@@ -30,10 +32,13 @@ struct TensorMap {
   friend bool operator==(const TensorMap&, const TensorMap&) = default;
 };
 
+/// Bytes of the box's innermost dimension that the swizzle permutes together: 16 (none) to 128.
+int swizzle_bytes(TensorSwizzle swizzle);
+
+/// What a kernel gets: 128 bytes, aligned to 64, in the encoding of its device.
 using EncodedTensorMap = std::array<std::byte, 128>;
 
-/// What a kernel for an emulated device is given where a GPU has a CUtensorMap, 64-byte aligned.
-/// Throws Error(user) for what the driver refuses too: alignment, strides, box, swizzle.
-EncodedTensorMap encode_tensor_map(const TensorMap& map, SourceLoc at = SourceLoc::here());
+/// Throws Error(user) for what the copy engine cannot do: type, alignment, strides, box, swizzle.
+void check_tensor_map(const TensorMap& map, SourceLoc at = SourceLoc::here());
 
-}  // namespace tilewright::emu
+}  // namespace tilewright

@@ -19,6 +19,7 @@
 #include "tilewright/module.h"
 #include "tilewright/number_formats.h"
 #include "tilewright/target.h"
+#include "tilewright/tensor_map.h"
 #include "tilewright/type.h"
 
 // lang
@@ -40,6 +41,7 @@
 #include "tilewright/pipeline.h"
 #include "tilewright/sync.h"
 #include "tilewright/tensor.h"
+#include "tilewright/tensor_map_arg.h"
 #include "tilewright/thread.h"
 #include "tilewright/tma.h"
 #include "tilewright/trace.h"
@@ -50,7 +52,6 @@
 // emu
 #include "tilewright/diagnostic.h"
 #include "tilewright/emulator.h"
-#include "tilewright/tensor_map.h"
 
 // runtime
 #include "tilewright/array.h"

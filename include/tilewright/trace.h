@@ -5,6 +5,7 @@
 #include "tilewright/int_tuple.h"
 #include "tilewright/target.h"
 #include "tilewright/tensor.h"
+#include "tilewright/tensor_map_arg.h"
 #include "tilewright/value.h"
 #include "tilewright/view.h"
 
@@ -37,24 +38,6 @@ struct ScalarArg {
   Facts facts;
 };
 
-/// A tensor map that is passed at each launch: 128 bytes, aligned to 64 (Parameters::add_bytes).
-struct TensorMapArg {
-  Type type = Type::none;  ///< of the elements
-  int rank = 2;            ///< 1 to 5
-};
-/// What the kernel's body gets for it: see tma.h.
-class TensorMapParam {
- public:
-  TensorMapParam(const TensorMapArg& arg, const Value& address) : arg_(arg), address_(address) {}
-  Type type() const { return arg_.type; }
-  int rank() const { return arg_.rank; }
-  const Value& address() const { return address_; }
-
- private:
-  TensorMapArg arg_;
-  Value address_;  // generic
-};
-
 /// Which leaves of a view stay parameters.
 struct DynamicModes {
   std::uint32_t extents = 0;  ///< bit i: extent i
@@ -77,6 +60,7 @@ struct Param {
   int argument = 0;  ///< which argument of the body
   int mode = 0;      ///< of its shape or stride
   Type type = Type::none;
+  TensorMapArg map{};  ///< how to make a tensor_map of the argument
   friend bool operator==(const Param&, const Param&) = default;
 };
 

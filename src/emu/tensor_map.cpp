@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor maps: checks as the driver makes them, and an encoding in 128 bytes.
+// Tensor maps of emulated devices: an encoding of our own in 128 bytes.
 #include "emu/tensor_map.h"
+
+#include "tilewright/emulator.h"
 
 #include <cstring>
 
@@ -105,55 +107,8 @@ bool replace_field(TensorMap& map, std::string_view field, int ordinal, std::uin
 
 }  // namespace detail
 
-namespace {
-
-[[noreturn]] void refuse(const std::string& message, SourceLoc at) {
-  throw Error(ErrorKind::user, "tensor map: " + message, at);
-}
-
-void check_dimensions(const TensorMap& map, SourceLoc at) {
-  for (int d = 0; d < map.rank; ++d) {
-    const auto i = static_cast<std::size_t>(d);
-    const std::string which = " of dimension " + std::to_string(d);
-    if (map.extents[i] < 1 || map.extents[i] > (std::uint64_t{1} << 32)) {
-      refuse("extent " + std::to_string(map.extents[i]) + which + "; use 1 to 2^32", at);
-    }
-    if (map.box[i] < 1 || map.box[i] > 256) {
-      refuse("box " + std::to_string(map.box[i]) + which + "; use 1 to 256", at);
-    }
-    if (map.element_strides[i] < 1 || map.element_strides[i] > 8) {
-      refuse("element stride " + std::to_string(map.element_strides[i]) + which + "; use 1 to 8",
-             at);
-    }
-    if (d > 0 && (map.strides[i - 1] % 16 != 0 || map.strides[i - 1] >= (std::uint64_t{1} << 40))) {
-      refuse("stride of " + std::to_string(map.strides[i - 1]) + " bytes" + which +
-                 "; use a multiple of 16 below 2^40",
-             at);
-    }
-  }
-}
-
-}  // namespace
-
 EncodedTensorMap encode_tensor_map(const TensorMap& map, SourceLoc at) {
-  if (map.rank < 1 || map.rank > 5) {
-    refuse("rank " + std::to_string(map.rank) + "; use 1 to 5", at);
-  }
-  if (map.address % 16 != 0) refuse("the address is no multiple of 16", at);
-  check_dimensions(map, at);
-  const std::uint64_t inner =
-      std::uint64_t{map.box[0]} * static_cast<std::uint64_t>(bytes(map.type));
-  if (inner % 16 != 0) {
-    refuse(
-        "the box's inner dimension has " + std::to_string(inner) + " bytes; use a multiple of 16",
-        at);
-  }
-  constexpr std::uint64_t kSpan[] = {~std::uint64_t{0}, 32, 64, 128};
-  if (inner > kSpan[static_cast<int>(map.swizzle)]) {
-    refuse("the box's inner dimension has " + std::to_string(inner) +
-               " bytes; the swizzle allows " + std::to_string(kSpan[static_cast<int>(map.swizzle)]),
-           at);
-  }
+  check_tensor_map(map, at);
   return detail::pack_tensor_map(map);
 }
 

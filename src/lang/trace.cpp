@@ -156,7 +156,7 @@ void require_entry_name(const std::string& entry, SourceLoc at) {
               "trace: '" + entry + "' is no kernel name; use letters, digits and underscores", at);
 }
 
-void refuse(const std::string& message, SourceLoc at) {
+[[noreturn]] void refuse(const std::string& message, SourceLoc at) {
   throw Error(ErrorKind::user, "trace: " + message, at);
 }
 
@@ -172,6 +172,20 @@ void require_parameter_room(std::int64_t size_bytes, ptx::Target target, SourceL
   refuse("the arguments need " + std::to_string(size_bytes) + " bytes of parameters; " +
              to_string(target) + " has " + std::to_string(most) + ", pass a table in memory",
          at);
+}
+
+/// What no view could mend: checked with a stand-in of the box's own extents.
+void require_box(const TensorMapArg& arg, SourceLoc at) {
+  TensorMap map{.type = arg.type, .rank = rank(arg)};
+  map.swizzle = arg.swizzle;
+  map.fill = arg.fill;
+  for (std::size_t i = 0; i < arg.box.size() && arg.box[i] != 0; ++i)
+    map.box[i] = static_cast<std::uint32_t>(arg.box[i]);
+  try {
+    check_tensor_map(map, at);
+  } catch (const Error& error) {
+    refuse(error.message(), at);
+  }
 }
 
 /// Limits of a block (CUDA Programming Guide, technical specifications).
@@ -279,13 +293,7 @@ Value Recorder::parameter(const ScalarArg& arg) {
 
 TensorMapParam Recorder::parameter(const TensorMapArg& arg) {
   Tracer& tracer = state_->tracer;
-  if (arg.rank < 1 || arg.rank > 5 || arg.type == pred || bits(arg.type) < 8) {
-    throw Error(ErrorKind::user,
-                "trace: a tensor map of rank " + std::to_string(arg.rank) + " and type " +
-                    std::string(name(arg.type)) +
-                    "; the rank must be 1 to 5, the elements of 8 bits or more",
-                state_->at);
-  }
+  require_box(arg, state_->at);
   ptx::Variable variable;
   variable.space = ptx::Space::param;
   variable.type = b8;
@@ -295,7 +303,8 @@ TensorMapParam Recorder::parameter(const TensorMapArg& arg) {
       tracer.function().name + "_param_" + std::to_string(tracer.function().params.size());
   ptx::SymbolId id = tracer.module().symbol_id(variable.name);
   tracer.function().params.push_back(std::move(variable));
-  state_->traced.params.push_back({Param::Kind::tensor_map, state_->arguments++, 0, Type::none});
+  state_->traced.params.push_back(
+      {Param::Kind::tensor_map, state_->arguments++, 0, Type::none, arg});
   ptx::RegId place = tracer.new_reg(u64);
   ptx::RegId generic = tracer.new_reg(u64);
   tracer.emit("mov.u64", {ptx::reg(place), ptx::symbol(id)}, {});

@@ -6,6 +6,7 @@
 #include "tilewright/device.h"
 #include "tilewright/graph.h"
 #include "tilewright/kernel.h"
+#include "tilewright/tensor_map.h"
 
 #include <atomic>
 #include <memory>
@@ -104,6 +105,8 @@ class Backend : public Counted {
   /// `config` and `parameters` have been checked.
   virtual Ref<LaunchState> prepare(const Kernel& kernel, const LaunchConfig& config,
                                    Parameters parameters, SourceLoc at) = 0;
+  /// `map` has been checked.
+  virtual EncodedTensorMap encode(const TensorMap& map, SourceLoc at) = 0;
   virtual void launch(LaunchState& state, void* stream, SourceLoc at) = 0;
 
   virtual void begin_capture(void* stream) = 0;

@@ -2,6 +2,7 @@
 // Parameters of a launch in the order in which a trace declared them.
 #include "tilewright/compile.h"
 
+#include "runtime/backend.h"
 #include "tilewright/module.h"
 
 namespace tilewright {
@@ -29,6 +30,12 @@ void pack(Parameters& parameters, const TensorArg& arg, const View& view, Source
     if (!arg.stride[i].value().is_static())
       parameters.add(view.stride[static_cast<std::size_t>(i)]);
   }
+}
+
+void pack(Parameters& parameters, const Device& device, const TensorMapArg& arg, const View& view,
+          SourceLoc at) {
+  constexpr std::size_t kAlignment = 64;  // CUtensorMap, CUDA driver API
+  parameters.add_bytes(device.backend().encode(tensor_map(arg, view, at), at), kAlignment);
 }
 
 Kernel compile(const Device& device, Traced traced, const AssembleOptions& options, SourceLoc at) {

@@ -43,6 +43,7 @@ class CudaBackend : public Backend {
   int active_clusters(const LoadedKernel& kernel, const LaunchConfig& config) override;
   Ref<LaunchState> prepare(const Kernel& kernel, const LaunchConfig& config, Parameters parameters,
                            SourceLoc at) override;
+  EncodedTensorMap encode(const TensorMap& map, SourceLoc at) override;
   void launch(LaunchState& state, void* stream, SourceLoc at) override;
   void begin_capture(void* stream) override;
   Ref<GraphState> end_capture(const Device& device, void* stream) override;

@@ -87,6 +87,14 @@ struct LaunchAttribute {
 static_assert(sizeof(LaunchAttribute) == 72,
               "CUlaunchAttribute: an id, padding, 64 bytes of value");
 
+/// CUtensorMap: opaque, 128 bytes aligned to 64.
+struct alignas(64) TensorMap {
+  std::byte bytes[128];
+};
+// CUtensorMapInterleave, CUtensorMapL2promotion.
+constexpr int kInterleaveNone = 0;
+constexpr int kL2Promotion128 = 2;
+
 struct LaunchConfig {
   unsigned grid[3] = {1, 1, 1};
   unsigned block[3] = {1, 1, 1};
@@ -150,6 +158,10 @@ struct Driver {
   Result (*occupancy)(int* blocks, Function function, int block_threads,
                       std::size_t dynamic_smem_bytes) = nullptr;
   Result (*active_clusters)(int* clusters, Function function, const LaunchConfig* config) = nullptr;
+  Result (*tensor_map)(TensorMap* map, int type, unsigned rank, void* address,
+                       const std::uint64_t* extents, const std::uint64_t* strides,
+                       const std::uint32_t* box, const std::uint32_t* element_strides,
+                       int interleave, int swizzle, int l2_promotion, int fill) = nullptr;
   Result (*error_name)(Result error, const char** name) = nullptr;
   Result (*error_text)(Result error, const char** text) = nullptr;
 

@@ -235,6 +235,10 @@ Ref<LaunchState> EmuBackend::prepare(const Kernel& kernel, const LaunchConfig& c
   return Ref<LaunchState>(new LaunchState(kernel, config, std::move(parameters)));
 }
 
+EncodedTensorMap EmuBackend::encode(const TensorMap& map, SourceLoc at) {
+  return emu::encode_tensor_map(map, at);
+}
+
 void EmuBackend::launch(LaunchState& state, void* stream, SourceLoc) {
   const auto& kernel = static_cast<const EmuKernel&>(state.kernel.loaded());
   std::span<const std::byte> bytes = state.parameters.bytes();

@@ -180,6 +180,13 @@ TEST(TensorMap, RefusesWhatTheDriverRefuses) {
        "tensor map: the box's inner dimension has 8 bytes; use a multiple of 16"},
       {"swizzle", with([](TensorMap& m) { m.swizzle = TensorSwizzle::b32; }),
        "tensor map: the box's inner dimension has 128 bytes; the swizzle allows 32"},
+      {"type", with([](TensorMap& m) { m.type = Type::e2m1; }),
+       "tensor map: elements of type e2m1; use one of 8 to 64 bits"},
+      {"fill", with([](TensorMap& m) {
+         m.type = Type::u16;
+         m.fill = TensorFill::nan;
+       }),
+       "tensor map: a fill of NaN for elements of type u16; use zeros"},
   };
   for (const Refusal& row : rows) {
     try {

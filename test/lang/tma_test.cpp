@@ -12,7 +12,7 @@ namespace {
 using test::error_of;
 using test::expect_ptx;
 
-const TensorMapArg kMatrix{f32, 2};
+const TensorMapArg kMatrix{f32, {8, 4}};
 
 Tensor box(int alignment = 128) { return shared(f32, Layout(Shape{Int(32), Int(16)}), alignment); }
 
@@ -61,12 +61,62 @@ TEST(Tma, RefusesMapsThatCannotBe) {
   TraceOptions options{.name = "mistake", .target = {90, 'a'}, .block = {128, 1, 1}};
   try {
     trace(
-        options, [](const TensorMapParam&) {}, TensorMapArg{f32, 6});
-    FAIL() << "a map of rank 6 was accepted";
+        options, [](const TensorMapParam&) {}, TensorMapArg{f32, {4, 1, 1, 1, 257}});
+    FAIL() << "a box of 257 was accepted";
   } catch (const Error& error) {
-    EXPECT_EQ(error.message(),
-              "trace: a tensor map of rank 6 and type f32; the rank must be 1 to 5, the elements "
-              "of 8 bits or more");
+    EXPECT_EQ(error.message(), "trace: tensor map: box 257 of dimension 4; use 1 to 256");
+  }
+}
+
+View view_of(std::vector<std::int64_t> shape, std::vector<std::int64_t> stride,
+             std::uint64_t address = 0x1000, Type type = bf16) {
+  return make_view(address, type, shape, stride);
+}
+
+TEST(TensorMapArg, DescribesAViewInnermostModeFirst) {
+  TensorMapArg arg{bf16, {64, 8, 1}, TensorSwizzle::b128};
+  TensorMap map = tensor_map(arg, view_of({1, 100, 96}, {7, 128, 1}));
+  TensorMap expected{.type = bf16, .rank = 3, .address = 0x1000};
+  expected.extents = {96, 100, 1, 1, 1};
+  expected.strides = {256, 16};
+  expected.box = {64, 8, 1, 1, 1};
+  expected.swizzle = TensorSwizzle::b128;
+  EXPECT_EQ(map, expected);
+  EXPECT_EQ(box_bytes(arg), 1024);
+}
+
+TEST(TensorMapArg, RefusesViewsThatTheEngineCannotTake) {
+  TensorMapArg arg{bf16, {64, 8}, TensorSwizzle::b128};
+  struct Row {
+    View view;
+    const char* message;
+  };
+  const Row rows[] = {
+      {view_of({100, 96}, {96, 1}, 0x1000, f16),
+       "tensor map of f16[100,96]: the kernel was made for rank 2 and type bf16; make another "
+       "specialisation for such arguments"},
+      {view_of({100}, {1}),
+       "tensor map of bf16[100]: the kernel was made for rank 2 and type bf16; make another "
+       "specialisation for such arguments"},
+      {view_of({100, 96}, {1, 128}),
+       "tensor map of bf16[100,96]:[1,128]: the last mode must be contiguous; order the modes so"},
+      {view_of({100, 96}, {-128, 1}),
+       "tensor map of bf16[100,96]:[-128,1]: stride 0 is negative; the copy engine goes forwards"},
+      {view_of({100, 90}, {90, 1}),
+       "tensor map of bf16[100,90]: stride of 180 bytes of dimension 1; use a multiple of 16 below "
+       "2^40"},
+      {view_of({100, 96}, {96, 1}, 0x1008),
+       "tensor map of bf16[100,96]: the address is no multiple of 16"},
+      {view_of({0, 96}, {96, 1}),
+       "tensor map of bf16[0,96]: extent 0 of dimension 1; use 1 to 2^32"},
+  };
+  for (const Row& row : rows) {
+    try {
+      tensor_map(arg, row.view);
+      ADD_FAILURE() << row.message;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.message(), row.message);
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests of loading and launching kernels on the fake CUDA driver.
 #include "runtime/fake/fake_driver.h"
+#include "tilewright/compile.h"
 #include "tilewright/kernel.h"
 
 #include <cstring>
@@ -200,6 +201,30 @@ TEST_F(CudaKernel, AsksTheDriverForOccupancy) {
   Kernel kernel = from_cubin();
   EXPECT_EQ(kernel.blocks_per_sm(256, 0), 8);
   EXPECT_EQ(kernel.active_clusters({.grid = {4, 1, 1}, .cluster = {4, 1, 1}}), 33);
+}
+
+TEST_F(CudaKernel, LetsTheDriverEncodeTensorMaps) {
+  const std::int64_t shape[] = {100, 96};
+  TensorMapArg arg{bf16, {64, 8}, TensorSwizzle::b128, TensorFill::nan};
+  Parameters given;
+  given.add(std::int32_t{7});
+  pack(given, device_, arg, make_view(0x1000, bf16, shape));
+  ASSERT_EQ(given.bytes().size(), 64u + 128u);
+  FakeTensorMap map;
+  std::memcpy(&map, given.bytes().data() + 64, sizeof map);
+  EXPECT_EQ(map.type, 9);  // CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
+  EXPECT_EQ(map.rank, 2u);
+  EXPECT_EQ(map.address, 0x1000u);
+  EXPECT_EQ(map.extents[0], 96u);
+  EXPECT_EQ(map.extents[1], 100u);
+  EXPECT_EQ(map.strides[0], 192u);
+  EXPECT_EQ(map.box[0], 64u);
+  EXPECT_EQ(map.box[1], 8u);
+  EXPECT_EQ(map.swizzle, 3);  // CU_TENSOR_MAP_SWIZZLE_128B
+  EXPECT_EQ(map.fill, 1);
+  fail("cuTensorMapEncodeTiled", 1);
+  EXPECT_EQ(error_of([&] { pack(given, device_, arg, make_view(0x1000, bf16, shape)); }),
+            "cuTensorMapEncodeTiled of a tensor of bf16: CUDA error 1");
 }
 
 }  // namespace

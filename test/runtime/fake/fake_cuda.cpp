@@ -351,6 +351,20 @@ int cuOccupancyMaxActiveClusters(int* clusters, cuda::Function, const cuda::Laun
   *clusters = 132 / static_cast<int>(config->attributes[0].cluster[0]);
   return enter("cuOccupancyMaxActiveClusters");
 }
+int cuTensorMapEncodeTiled(cuda::TensorMap* map, int type, unsigned rank, void* address,
+                           const std::uint64_t* extents, const std::uint64_t* strides,
+                           const std::uint32_t* box, const std::uint32_t*, int, int swizzle, int,
+                           int fill) {
+  if (rank < 1 || rank > 5) return kInvalidValue;
+  FakeTensorMap made{.type = type, .rank = rank, .swizzle = swizzle, .fill = fill};
+  std::memcpy(&made.address, &address, sizeof address);
+  std::copy_n(extents, rank, made.extents);
+  std::copy_n(strides, rank - 1, made.strides);
+  std::copy_n(box, rank, made.box);
+  static_assert(sizeof made <= sizeof *map);
+  std::memcpy(map->bytes, &made, sizeof made);
+  return enter("cuTensorMapEncodeTiled");
+}
 int cuGetErrorName(int error, const char** name) {
   static const std::map<int, const char*> names{{2, "CUDA_ERROR_OUT_OF_MEMORY"},
                                                 {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION"},

@@ -16,6 +16,18 @@ struct FakeCudaLaunch {
   unsigned char parameters[12] = {};
 };
 
+/// The arguments of cuTensorMapEncodeTiled, whose map is this struct's bytes.
+struct FakeTensorMap {
+  int type = 0;
+  unsigned rank = 0;
+  unsigned long address = 0;
+  unsigned long extents[5] = {};
+  unsigned long strides[4] = {};
+  unsigned box[5] = {};
+  int swizzle = 0;
+  int fill = 0;
+};
+
 /// How many of each are alive, and what was asked for last.
 struct FakeCudaStatus {
   int primary_contexts = 0;
