@@ -29,7 +29,7 @@ add_library(tilewright_kernels STATIC ${sources} ${PROJECT_BINARY_DIR}/registry.
 target_include_directories(tilewright_kernels
   PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})
 target_link_libraries(tilewright_kernels
-  PUBLIC tilewright_lang tilewright_runtime PRIVATE tilewright_flags)
+  PUBLIC tilewright_lang tilewright_runtime tilewright_tune PRIVATE tilewright_flags)
 set_property(GLOBAL APPEND PROPERTY TILEWRIGHT_PARTS tilewright_kernels)
 
 if(TILEWRIGHT_TESTS AND tests)

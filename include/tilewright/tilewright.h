@@ -66,6 +66,10 @@
 #include "tilewright/operator.h"
 #include "tilewright/stream.h"
 
+// tune
+#include "tilewright/tune.h"
+#include "tilewright/tune_record.h"
+
 // io
 #include "tilewright/case_file.h"
 #include "tilewright/npy.h"

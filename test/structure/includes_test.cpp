@@ -27,9 +27,10 @@ const Parts& allowed_parts() {
       {"lang", {"base", "layout", "ptx"}},
       {"emu", {"base", "ptx"}},
       {"runtime", {"base", "layout", "ptx", "lang", "emu"}},
+      {"tune", {"base", "layout", "ptx", "lang", "emu", "runtime"}},
       {"io", {"base", "layout", "ptx", "lang", "emu", "runtime"}},
-      {"kernels", {"base", "layout", "ptx", "lang", "emu", "runtime"}},
-      {"cli", {"base", "layout", "ptx", "lang", "emu", "runtime", "io", "kernels"}},
+      {"kernels", {"base", "layout", "ptx", "lang", "emu", "runtime", "tune"}},
+      {"cli", {"base", "layout", "ptx", "lang", "emu", "runtime", "tune", "io", "kernels"}},
   };
   return parts;
 }
