@@ -1,76 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that the emulator was not written for: nvcc's code for usual idioms, and Triton's.
-#include "tilewright/emulator.h"
-#include "tilewright/module.h"
+#include "emu/programs.h"
+
 #include "tilewright/tensor_map.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
-#include <fstream>
 #include <gtest/gtest.h>
-#include <iterator>
 #include <numeric>
 #include <utility>
 
 namespace tilewright::emu {
 namespace {
 
-using Ints = std::vector<std::int32_t>;
-
-const ptx::Module& module_of(const std::string& file) {
-  static std::vector<std::pair<std::string, ptx::Module>> read;
-  for (const auto& [name, module] : read) {
-    if (name == file) return module;
-  }
-  std::ifstream in(std::string(TILEWRIGHT_SOURCE_DIR) + "/test/data/" + file);
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  read.reserve(16);
-  return read.emplace_back(file, ptx::parse(text, file)).second;
-}
-
-void expect_clean(const LaunchReport& report, const Options& o) {
-  const std::string schedule =
-      "seed " + std::to_string(o.seed) + ", " + std::string(name(o.residency)) + ", " +
-      std::string(name(o.delivery)) + ", " + std::string(name(o.divergence));
-  for (const Diagnostic& d : report.findings) {
-    if (d.severity != Severity::advice) ADD_FAILURE() << schedule << ": " << to_string(d);
-  }
-  EXPECT_TRUE(report.completed) << schedule;
-}
-
-/// All modes, each with a seed of its own.
-std::vector<Options> schedules() {
-  std::vector<Options> out;
-  for (unsigned i = 0; i < 27; ++i) {
-    Options o;
-    o.seed = i;
-    o.residency = static_cast<Residency>(i % 3);
-    o.delivery = static_cast<Delivery>(i / 3 % 3);
-    o.divergence = static_cast<Divergence>(i / 9);
-    out.push_back(o);
-  }
-  return out;
-}
-
-struct Row {
-  std::string entry;
-  std::uint32_t grid = 1, block = 32, cluster = 1;
-  std::size_t words = 32;  ///< of `out` that count
-  Ints (*expected)(const Ints& x) = nullptr;
-  bool cooperative = false;
-};
-std::ostream& operator<<(std::ostream& out, const Row& row) { return out << row.entry; }
-
-template <class F>
-Ints table(int count, F value) {
-  Ints out;
-  for (int i = 0; i < count; ++i)
-    out.push_back(value(i));
-  return out;
-}
-std::int32_t at(const Ints& x, int i) { return x[static_cast<std::size_t>(i)]; }
+using namespace test;
 
 Ints histogram(const Ints& x) {
   Ints out(64);
@@ -139,54 +83,30 @@ Ints staged(const Ints& x) {
 }
 Ints remote(const Ints& x) { return {x[1], 1, 2, 3, x[0], 1, 2, 3}; }
 
-const std::vector<Row> kRows = {
-    {"histogram", 4, 64, 1, 64, histogram},
-    {"chained_scan", 8, 64, 1, 512, scan},
-    {"sort_local_array", 1, 32, 1, 32, window_order},
-    {"virtual_call", 1, 32, 1, 32, areas},
-    {"recursion", 1, 32, 1, 32, fibonacci},
-    {"heap", 1, 32, 1, 32, heap},
-    {"groups", 1, 64, 1, 64, groups},
-    {"grid_sync", 2, 64, 1, 128, shifted, true},
-    {"radix_sort", 1, 64, 1, 256, sorted},
-    {"cuda_barrier", 1, 64, 1, 256, mirrored},
-    {"fp8_round_trip", 1, 32, 1, 32, low_bits},
-    {"distributed_shared", 8, 32, 4, 256, neighbours},
-    {"bulk_ring", 1, 128, 1, 512, staged},
-    {"remote_store", 2, 32, 2, 8, remote},
+const std::vector<ProgramRow> kPrograms = {
+    {"histogram", 4, 64, 1, histogram},
+    {"chained_scan", 8, 64, 1, scan},
+    {"sort_local_array", 1, 32, 1, window_order},
+    {"virtual_call", 1, 32, 1, areas},
+    {"recursion", 1, 32, 1, fibonacci},
+    {"heap", 1, 32, 1, heap},
+    {"groups", 1, 64, 1, groups},
+    {"grid_sync", 2, 64, 1, shifted, true},
+    {"radix_sort", 1, 64, 1, sorted},
+    {"cuda_barrier", 1, 64, 1, mirrored},
+    {"fp8_round_trip", 1, 32, 1, low_bits},
+    {"distributed_shared", 8, 32, 4, neighbours},
+    {"bulk_ring", 1, 128, 1, staged},
+    {"remote_store", 2, 32, 2, remote},
 };
 
-class Programs : public testing::TestWithParam<Row> {};
+class Programs : public testing::TestWithParam<ProgramRow> {};
 
 TEST_P(Programs, GiveWhatTheCpuComputesInEveryScheduleMode) {
-  const Row& row = GetParam();
-  Ints x(1024);
-  for (std::size_t i = 0; i < x.size(); ++i)
-    x[i] = static_cast<std::int32_t>((i * 7919 + 13) % 1009);
-  const Ints expected = row.expected(x);
-  for (const Options& o : schedules()) {
-    Machine machine(ptx::parse_target("sm_90a"));
-    Launch launch;
-    launch.program = machine.load(module_of("ptx_own/programs_sm_90a.ptx"));
-    launch.entry = row.entry;
-    launch.grid.x = row.grid;
-    launch.block.x = row.block;
-    launch.cluster.x = row.cluster;
-    launch.cooperative = row.cooperative;
-    const std::uint64_t buffers[2] = {machine.allocate(4096, "x"), machine.allocate(8192, "out")};
-    machine.write(buffers[0], std::as_bytes(std::span(x)));
-    machine.fill(buffers[1], 8192, 0);
-    launch.params.resize(16);
-    std::memcpy(launch.params.data(), buffers, 16);
-    expect_clean(machine.launch(launch, o), o);
-    Ints out(row.words);
-    machine.read(buffers[1], std::as_writable_bytes(std::span(out)));
-    EXPECT_EQ(out, expected) << "seed " << o.seed;
-    if (HasFailure()) return;
-  }
+  expect_program(GetParam(), "ptx_own/programs_sm_90a.ptx");
 }
 
-INSTANTIATE_TEST_SUITE_P(Nvcc, Programs, testing::ValuesIn(kRows),
+INSTANTIATE_TEST_SUITE_P(Nvcc, Programs, testing::ValuesIn(kPrograms),
                          [](const auto& row) { return row.param.entry; });
 
 /// Triton's entries take two scratch pointers behind their parameters, null here.

@@ -296,6 +296,9 @@ TEST(SemanticsBits, CarryChainsAddAndMultiplyLongNumbers) {
       const std::uint64_t d0 = step("sub.cc.u32", half(a, 0), half(b, 0), 0, carry);
       const std::uint64_t d1 = step("subc.u32", half(a, 1), half(b, 1), 0, carry);
       EXPECT_EQ(d1 << 32 | d0, a - b);
+      // The flag of a subtraction, read by an addition: __int128 division of nvcc does that.
+      step("sub.cc.u64", a, b, 0, carry);
+      EXPECT_EQ(step("addc.u64", 0, 0, 0, carry), a >= b ? 1U : 0U);
       // The upper half of a 64-bit product plus an addend, as compilers emit it.
       const std::uint64_t p0 = step("mad.lo.cc.u64", a, b, b, carry);
       const std::uint64_t p1 = step("madc.hi.u64", a, b, 0, carry);

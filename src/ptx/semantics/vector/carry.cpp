@@ -26,13 +26,12 @@ struct Wider<s64> {
   using type = s128;
 };
 
-enum class Use { none, carry, borrow };
-
 TW_LANE void keep_carry(const LaneArgs& args, u32 value) {
   *args.carry = (*args.carry & ~args.mask) | (value & args.mask);
 }
 
-/// d = a + b + carry, or a - b - borrow; Writes: the carry or borrow out is kept.
+/// d = a + b + carry, or a + ~b + carry: the flag behind a subtraction is set where nothing was
+/// borrowed, as hardware has it; code that reads it with addc relies on that.
 template <class T, bool Subtracts, bool Reads, bool Writes>
 void add_carry(const LaneArgs& args) {
   using Wide = typename Wider<T>::type;
@@ -43,8 +42,8 @@ void add_carry(const LaneArgs& args) {
   T* out = result.out();
   u32 carry = 0;
   for (int i = 0; i < kLanes; ++i) {
-    const Wide extra = Reads && (in & kBit[i]) != 0 ? 1 : 0;
-    const Wide sum = Subtracts ? Wide{a[i]} - b[i] - extra : Wide{a[i]} + b[i] + extra;
+    const Wide extra = Reads ? ((in & kBit[i]) != 0 ? 1 : 0) : (Subtracts ? 1 : 0);
+    const Wide sum = Wide{a[i]} + static_cast<T>(Subtracts ? ~b[i] : b[i]) + extra;
     carry |= ((sum >> (8 * sizeof(T))) & 1) != 0 ? kBit[i] : 0u;
     out[i] = static_cast<T>(sum);
   }
