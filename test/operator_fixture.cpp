@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <random>
 
 namespace tilewright::test {
@@ -17,6 +18,12 @@ std::int64_t rows_of(const std::vector<std::int64_t>& shape) {
   for (std::size_t i = 0; i + 1 < shape.size(); ++i)
     rows *= shape[i];
   return rows;
+}
+
+Role role_of(const Schema& schema, std::string_view name) {
+  auto named = [name](const TensorSpec& spec) { return spec.name == name; };
+  auto spec = std::find_if(schema.tensors.begin(), schema.tensors.end(), named);
+  return spec == schema.tensors.end() ? Role::input : spec->role;
 }
 
 }  // namespace
@@ -104,17 +111,27 @@ std::vector<Array> OperatorTest::run(const Operator& op, const std::vector<Array
     placed.push_back(reserve(spec.type, spec.shape, placement));
     arguments.set(spec.name, placed.back().view);
   }
+  std::optional<Buffer> workspace;
+  if (op.workspace_bytes != nullptr) {
+    workspace.emplace(device, op.workspace_bytes(arguments));
+    workspace->fill(std::byte{0});
+    arguments.set_workspace({workspace->address(), workspace->size_bytes()});
+  }
   op.launch(device, stream, arguments);
   stream.synchronize();
   op.reference(arguments, reference);
   std::vector<Array> outputs;
-  for (std::size_t i = 0; i < specs.size(); ++i) {
-    std::string name(specs[i].name);
-    outputs.push_back(fetch(placed[first_output + i], name));
-    Comparison result = compare(outputs.back(), reference.at(name), op.tolerance(arguments, name));
+  for (std::size_t i = 0; i < placed.size(); ++i) {
+    std::string name(i < first_output ? inputs[i].name : specs[i - first_output].name);
+    bool is_input = i < first_output && role_of(op.schema, name) != Role::inout;
+    if (is_input) continue;
+    Array out = fetch(placed[i], name);
+    Comparison result =
+        compare(out, reference.at(name), op.tolerance(arguments, name), op.nan_rule);
     EXPECT_EQ(result.wrong, 0) << name << " of " << to_string(placed.front().view) << ": element "
                                << result.first_wrong << " is " << result.out << ", reference "
                                << result.reference << ", bound " << result.bound;
+    if (i >= first_output) outputs.push_back(std::move(out));
   }
   return outputs;
 }

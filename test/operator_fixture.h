@@ -21,7 +21,7 @@ using Options = std::vector<std::pair<std::string, std::string>>;
 
 class OperatorTest : public DeviceTest {
  protected:
-  /// Runs on `inputs` and compares every output with the reference; returns the outputs.
+  /// Runs on `inputs` and compares outputs and inouts with the reference; returns the outputs.
   std::vector<Array> run(const Operator& op, const std::vector<Array>& inputs,
                          const Options& options = {}, Placement placement = {});
 

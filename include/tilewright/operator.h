@@ -62,6 +62,13 @@ struct Schema {
   std::span<const OptionSpec> options = {};
 };
 
+/// Device memory that a launch needs besides its tensors. The caller zeroes it once, before the
+/// first launch; each launch leaves it ready for the next one on the same stream.
+struct Workspace {
+  std::uint64_t address = 0;  ///< aligned to 256 bytes
+  std::int64_t size_bytes = 0;
+};
+
 /// The tensors and options of one call, held against a schema. Every failure is an Error(user)
 /// that names the operator, the argument, its value and what is allowed.
 class Arguments {
@@ -76,6 +83,10 @@ class Arguments {
   /// Reads a value as the command line spells it: "1e-6", "true", "neox", "auto".
   void set_option(std::string_view name, std::string_view text, SourceLoc at = SourceLoc::here());
   void set_option(std::string_view name, double value, SourceLoc at = SourceLoc::here());
+
+  void set_workspace(const Workspace& workspace) { workspace_ = workspace; }
+  /// Throws Error(user) if there are fewer than `needed_bytes`.
+  const Workspace& workspace(std::int64_t needed_bytes, SourceLoc at = SourceLoc::here()) const;
 
   const View* find(std::string_view name) const;    ///< null: absent. Throws for an unknown name
   const View& tensor(std::string_view name) const;  ///< throws if absent
@@ -114,6 +125,7 @@ class Arguments {
   const Schema* schema_;
   std::vector<std::optional<View>> tensors_;  ///< one for each of the schema's
   std::vector<OptionValue> options_;          ///< one for each of the schema's
+  Workspace workspace_;
 };
 
 /// An output that the caller has to provide: row-major unless the operator says otherwise.
@@ -130,6 +142,9 @@ struct Tolerance {
   double of_row_max = 0;
   double absolute = 0;
 };
+
+/// What a NaN in a reference asks for: a NaN, or nothing.
+enum class NanRule : std::uint8_t { equal, skip };
 
 /// The tensors of a reference computation, by name.
 class HostTensors {
@@ -160,14 +175,19 @@ Problem parse_problem(const Schema& schema, std::string_view text,
 struct Operator {
   Schema schema = {};
 
-  /// Checks the inputs and options and says what the outputs are, optional ones too.
+  /// Checks the inputs and options and says what the outputs are, optional ones too, and inouts
+  /// that need not be given because these arguments do not read them.
   std::vector<OutputSpec> (*outputs)(const Arguments& arguments) = nullptr;
   /// Checks everything and launches. Allocates nothing on the device and does not synchronise.
   void (*launch)(const Device& device, const Stream& stream, const Arguments& arguments) = nullptr;
+  /// Bytes of Arguments::set_workspace that a launch needs; null: none. Inputs and options suffice.
+  std::int64_t (*workspace_bytes)(const Arguments& arguments) = nullptr;
   /// Computes outputs and inouts in float64 (or exactly, in the output's own type) from `tensors`,
   /// which holds the inputs, and sets them there. `arguments` has types, shapes and options.
   void (*reference)(const Arguments& arguments, HostTensors& tensors) = nullptr;
   Tolerance (*tolerance)(const Arguments& arguments, std::string_view output) = nullptr;
+  /// `skip`: a NaN in an output's reference marks an element that the contract leaves open.
+  NanRule nan_rule = NanRule::equal;
   /// The fewest bytes that a run has to move: each input read once, each output written once.
   std::int64_t (*bytes)(const Arguments& arguments) = nullptr;
   /// The kernels that a launch with these arguments would run on the target, in order; no device.
@@ -193,7 +213,6 @@ struct Comparison {
   double out = 0, reference = 0, bound = 0;  ///< at first_wrong
   double worst_ratio = 0;                    ///< largest |out - ref| / bound, 0 where both are 0
 };
-enum class NanRule : std::uint8_t { equal, skip };
 /// Throws Error(user) if shapes differ.
 Comparison compare(const Array& out, const Array& reference, const Tolerance& tolerance,
                    NanRule nan = NanRule::equal);

@@ -37,7 +37,8 @@ std::vector<OutputSpec> chosen_outputs(const Inputs& inputs, const Arguments& ar
     const bool asked = std::find(wanted.begin(), wanted.end(), output.name) != wanted.end() ||
                        names(inputs.expected, output.name);
     const bool given = names(inputs.arrays, output.name);
-    if (!given && (asked || spec->presence == Presence::required)) {
+    const bool implied = spec->presence == Presence::required || spec->role == Role::inout;
+    if (!given && (asked || implied)) {
       chosen.push_back(std::move(output));
     }
   }
@@ -74,6 +75,10 @@ Session::Session(const Device& device, const Inputs& inputs, const std::vector<s
     // The emulator itself knows which bytes were never written; filling would hide them from it.
     if (device.kind() == DeviceKind::cuda) tensors_.back().buffer.fill(std::byte{0xff});
   }
+  if (op_->workspace_bytes == nullptr) return;
+  workspace_.emplace(device_, op_->workspace_bytes(arguments_));
+  workspace_->fill(std::byte{0});
+  arguments_.set_workspace({workspace_->address(), workspace_->size_bytes()});
 }
 
 void Session::add(std::string_view name, Role role, Type type,
@@ -119,6 +124,9 @@ Arguments unplaced_arguments(const Inputs& inputs, const std::vector<std::string
   arguments.check(Arguments::Outputs::optional);
   for (const OutputSpec& output : chosen_outputs(inputs, arguments, wanted)) {
     add(output.name, output.type, output.shape);
+  }
+  if (inputs.op->workspace_bytes != nullptr) {
+    arguments.set_workspace({address, inputs.op->workspace_bytes(arguments)});
   }
   return arguments;
 }

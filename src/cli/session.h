@@ -6,6 +6,7 @@
 #include "tilewright/buffer.h"
 #include "tilewright/operator.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,7 @@ class Session {
   Device device_;
   Arguments arguments_;
   std::vector<Tensor> tensors_;
+  std::optional<Buffer> workspace_;
 };
 
 /// Arguments with addresses that are made up, for what needs no memory: shapes, plans, traces.

@@ -148,6 +148,13 @@ void Arguments::set_option(std::string_view name, double value, SourceLoc at) {
   set_option(name, number_text(value), at);
 }
 
+const Workspace& Arguments::workspace(std::int64_t needed_bytes, SourceLoc at) const {
+  if (workspace_.size_bytes >= needed_bytes) return workspace_;
+  fail("the workspace has " + std::to_string(workspace_.size_bytes) + " bytes; it needs " +
+           std::to_string(needed_bytes) + ", zeroed once",
+       at);
+}
+
 const View* Arguments::find(std::string_view name) const {
   const std::optional<View>& view = tensors_[tensor_index(name, {})];
   return view ? &*view : nullptr;

@@ -134,6 +134,15 @@ TEST(Arguments, OutputsAreNeededForALaunchAndMayBeInPlaceOnlyAsAWhole) {
             "norm: 'y' is bf16[4,128] at address 0");
 }
 
+TEST(Arguments, AWorkspaceThatIsTooSmallSaysHowManyBytesItNeeds) {
+  Arguments arguments = with_x();
+  EXPECT_EQ(arguments.workspace(0).size_bytes, 0);
+  EXPECT_EQ(message_of([&] { arguments.workspace(256); }),
+            "norm: the workspace has 0 bytes; it needs 256, zeroed once");
+  arguments.set_workspace({4096, 256});
+  EXPECT_EQ(arguments.workspace(256).address, 4096U);
+}
+
 TEST(Arguments, SizesComeFromShapes) {
   const Arguments arguments = with_x();
   EXPECT_EQ(arguments.size("T"), 4);
@@ -156,8 +165,7 @@ TEST(Problem, WrongTextsAreRefused) {
   EXPECT_EQ(message("T"), "norm: 'T' is not NAME=VALUE; write a problem as T=128,H=4096,x=bf16");
   EXPECT_EQ(message("T=-1"),
             "norm: 'T' is '-1'; it is a size and must be an integer of at least 0");
-  EXPECT_EQ(message("x=half"),
-            "norm: 'x' is 'half'; it is a tensor and takes a type: bf16, f32");
+  EXPECT_EQ(message("x=half"), "norm: 'x' is 'half'; it is a tensor and takes a type: bf16, f32");
   EXPECT_EQ(message("K=1"),
             "norm: 'K' is no size, tensor or option; sizes: T, H; tensors: x, w, ids, y; options: "
             "eps, warps, flag, style, note");
