@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tilewright/error.h"
+#include "tilewright/link_input.h"
 #include "tilewright/target.h"
 
 #include <cstddef>
@@ -19,6 +20,9 @@ struct AssembleOptions {
   bool line_info = false;                 ///< keep .loc in the machine code, for profilers
   std::vector<int> allowed_advisories{};  ///< {7510}: ptxas advisory C7510 is no error
   std::string assembler{};  ///< "nvptxcompiler", "ptxas", "driver"; empty: the first usable
+  /// Objects that define extern_function()s. With any, nvJitLink compiles the kernel too, as
+  /// relocatable code, which may need more registers; emulated devices refuse it.
+  std::vector<LinkInput> link{};
   friend bool operator==(const AssembleOptions&, const AssembleOptions&) = default;
 };
 /// Everything in the options that changes the machine code, in one line.

@@ -2,28 +2,15 @@
 // What a kernel says while it runs: printed lines, and assertions about values of the device.
 #pragma once
 
+#include "tilewright/call_text.h"
 #include "tilewright/value.h"
 
 #include <initializer_list>
-#include <string_view>
 
 namespace tilewright {
 
-/// A format of printf_ with the line of the call.
-class PrintFormat {
- public:
-  // NOLINTNEXTLINE(google-explicit-constructor): a call is written with a plain string
-  PrintFormat(const char* text, SourceLoc at = SourceLoc::here()) : text_(text), at_(at) {}
-  std::string_view text() const { return text_; }
-  SourceLoc at() const { return at_; }
-
- private:
-  std::string_view text_;
-  SourceLoc at_;
-};
-
 namespace detail {
-void print(const PrintFormat& format, std::initializer_list<Arg> values);
+void print(const CallText& format, std::initializer_list<Arg> values);
 }  // namespace detail
 
 /// CUDA's printf. `%d %i %u %o %x %X %c` take integers of up to 32 bits and predicates; with `l` or
@@ -33,7 +20,7 @@ void print(const PrintFormat& format, std::initializer_list<Arg> values);
 /// to LaunchReport::output:
 ///   printf_("thread %d: %f\n", thread_idx().x, x);
 template <class... Values>
-void printf_(const PrintFormat& format, const Values&... values) {
+void printf_(const CallText& format, const Values&... values) {
   detail::print(format, {Arg(values, format.at())...});
 }
 

@@ -510,7 +510,8 @@ void FunctionDecoder::decode_call() {
       seen_target = true;
       info.function = function_number(code_, code_.module.symbols.at(o.id));
       if (info.function == kNoFunction) {
-        fail("call of '" + code_.module.symbols[o.id] + "', which has no body in this module");
+        fail("call of '" + code_.module.symbols[o.id] +
+             "', which has no body in this module; include_ptx adds one");
       }
     } else if (!seen_target && o.kind == Kind::reg) {
       seen_target = true;

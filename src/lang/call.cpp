@@ -20,28 +20,49 @@ ptx::Variable param(std::string name, Type type) {
   return variable;
 }
 
-/// The calling function's variable for one argument or result of the callee.
-ptx::SymbolId place_of(Tracer& tracer, const std::string& name, Type type) {
+/// The variable of all results; none of no results.
+std::vector<ptx::Variable> results_param(const std::string& name, const std::vector<Type>& types) {
+  if (types.empty()) return {};
+  ptx::Variable variable = param(name, types[0]);
+  if (types.size() > 1) {
+    variable.type = b8;
+    variable.alignment = 8;
+    variable.extents = {structure_offsets(types).back() + bytes(types.back())};
+  }
+  return {variable};
+}
+
+/// The calling function's variable for an argument or the results of the callee.
+ptx::SymbolId place_of(Tracer& tracer, ptx::Variable variable) {
   std::vector<ptx::Variable>& variables = tracer.function().variables;
+  ptx::SymbolId id = tracer.module().symbol_id(variable.name);
   bool known = std::any_of(variables.begin(), variables.end(),
-                           [&](const ptx::Variable& v) { return v.name == name; });
-  if (!known) variables.push_back(param(name, type));
-  return tracer.module().symbol_id(name);
+                           [&](const ptx::Variable& v) { return v.name == variable.name; });
+  if (!known) variables.push_back(std::move(variable));
+  return id;
 }
 
 std::string access(const char* op, Type type) { return op + std::string(name(param_type(type))); }
 
 }  // namespace
 
+std::vector<std::int64_t> structure_offsets(const std::vector<Type>& members) {
+  std::vector<std::int64_t> offsets;
+  std::int64_t end = 0;
+  for (Type type : members) {
+    std::int64_t size = bytes(type);
+    offsets.push_back((end + size - 1) / size * size);
+    end = offsets.back() + size;
+  }
+  return offsets;
+}
+
 ptx::Function declaration_of(const Callee& callee, ptx::Linkage linkage) {
   ptx::Function function;
   function.name = callee.name;
   function.linkage = linkage;
   function.declaration = true;
-  for (std::size_t i = 0; i < callee.results.size(); ++i) {
-    function.returns.push_back(
-        param(callee.name + "_result_" + std::to_string(i), callee.results[i]));
-  }
+  function.returns = results_param(callee.name + "_result", callee.results);
   for (std::size_t i = 0; i < callee.parameters.size(); ++i) {
     function.params.push_back(
         param(callee.name + "_param_" + std::to_string(i), callee.parameters[i]));
@@ -59,25 +80,24 @@ std::vector<Value> call(Tracer& tracer, const Callee& callee,
   std::vector<ptx::Operand> given;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     Type type = callee.parameters[i];
-    ptx::SymbolId place = place_of(tracer, callee.name + "$arg" + std::to_string(i), type);
+    ptx::SymbolId place = place_of(tracer, param(callee.name + "$arg" + std::to_string(i), type));
     tracer.emit(access("st.param.", type), {ptx::address_symbol(place), arguments[i]}, at);
     given.push_back(ptx::symbol(place));
   }
-  std::vector<ptx::Operand> taken;
-  for (std::size_t i = 0; i < callee.results.size(); ++i) {
-    taken.push_back(ptx::symbol(
-        place_of(tracer, callee.name + "$result" + std::to_string(i), callee.results[i])));
-  }
   std::vector<ptx::Operand> operands;
-  if (!taken.empty()) operands.push_back(ptx::list(taken));
+  std::vector<ptx::Variable> returned = results_param(callee.name + "$result", callee.results);
+  ptx::SymbolId result = returned.empty() ? 0 : place_of(tracer, returned.front());
+  if (!returned.empty()) operands.push_back(ptx::list({ptx::symbol(result)}));
   operands.push_back(ptx::symbol(tracer.module().symbol_id(callee.name)));
   if (!given.empty()) operands.push_back(ptx::list(std::move(given)));
   tracer.emit("call.uni", std::move(operands), at);
   std::vector<Value> results;
-  for (std::size_t i = 0; i < taken.size(); ++i) {
+  std::vector<std::int64_t> offsets = structure_offsets(callee.results);
+  for (std::size_t i = 0; i < callee.results.size(); ++i) {
     Type type = callee.results[i];
     ptx::RegId reg = tracer.new_reg(type);
-    tracer.emit(access("ld.param.", type), {ptx::reg(reg), ptx::address_symbol(taken[i].id)}, at);
+    tracer.emit(access("ld.param.", type), {ptx::reg(reg), ptx::address_symbol(result, offsets[i])},
+                at);
     results.push_back(tracer.result(type, reg, Uniformity::thread));
   }
   return results;

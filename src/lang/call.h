@@ -16,7 +16,9 @@ struct Callee {
   std::vector<Type> parameters;
 };
 
-/// The head of the function in PTX, without a body.
+/// Where C puts the members of a structure.
+std::vector<std::int64_t> structure_offsets(const std::vector<Type>& members);
+/// The head of the function in PTX, without a body. One result is a number, several a structure.
 ptx::Function declaration_of(const Callee& callee, ptx::Linkage linkage);
 /// Declares it `.extern` unless the module knows it.
 void declare_extern(Tracer& tracer, const Callee& callee);

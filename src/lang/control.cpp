@@ -219,6 +219,12 @@ void continue_(SourceLoc at) { leave_loop("continue_", true, at); }
 
 void return_(SourceLoc at) {
   Tracer& tracer = Tracer::current("return_", at);
+  if (tracer.in_function()) {
+    throw Error(ErrorKind::user,
+                "return_: ends the thread, and stands in the function_ '" + tracer.function().name +
+                    "'; return from its body, with what a branch decides in a Var",
+                at);
+  }
   tracer.emit("ret", {}, at);
   tracer.diverge_all(tracer.divergence());
 }

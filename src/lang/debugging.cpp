@@ -132,14 +132,12 @@ ptx::SymbolId buffer_of(Tracer& tracer, std::int64_t size_bytes) {
 /// Stores the values as C lays out variable arguments, and gives the generic address.
 ptx::Operand store_values(Tracer& tracer, const std::vector<Value>& values, SourceLoc at) {
   if (values.empty()) return ptx::imm(0);
-  std::vector<std::int64_t> offsets;
-  std::int64_t end = 0;
-  for (const Value& value : values) {
-    std::int64_t size = bytes(value.type());
-    offsets.push_back((end + size - 1) / size * size);
-    end = offsets.back() + size;
-  }
-  ptx::SymbolId buffer = buffer_of(tracer, (end + 7) / 8 * 8);
+  std::vector<Type> types;
+  types.reserve(values.size());
+  for (const Value& value : values)
+    types.push_back(value.type());
+  std::vector<std::int64_t> offsets = lang::structure_offsets(types);
+  ptx::SymbolId buffer = buffer_of(tracer, (offsets.back() + 8) / 8 * 8);
   for (std::size_t i = 0; i < values.size(); ++i) {
     ptx::Operand value = ptx::reg(tracer.reg_of(values[i], at));
     const char* op = bytes(values[i].type()) == 8 ? "st.local.b64" : "st.local.b32";
@@ -156,7 +154,7 @@ ptx::Operand store_values(Tracer& tracer, const std::vector<Value>& values, Sour
 
 namespace detail {
 
-void print(const PrintFormat& format, std::initializer_list<Arg> values) {
+void print(const CallText& format, std::initializer_list<Arg> values) {
   SourceLoc at = format.at();
   Tracer& tracer = Tracer::current("printf_", at);
   std::vector<Conversion> conversions = conversions_of(format.text(), at);

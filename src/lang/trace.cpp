@@ -319,7 +319,7 @@ Traced Recorder::finish() {
     end = (end + alignment - 1) / alignment * alignment + ptx::size_bytes(param);
   }
   require_parameter_room(end, state_->tracer.target(), state_->at);
-  state_->traced.module() = state_->tracer.finish();
+  state_->traced.module() = state_->tracer.finish(state_->at);
   ptx::Module& module = state_->traced.module();
   if (end > kParameterBytes) {
     module.version = std::max(ptx::required_version(module), kManyParameters);

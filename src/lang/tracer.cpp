@@ -68,6 +68,9 @@ namespace {
 thread_local Tracer* current_tracer = nullptr;
 thread_local std::uint32_t next_region = 1;
 
+/// Of one function, far more than ptxas would take.
+constexpr ptx::RegId kRegistersOfFunction = 1u << 22;
+
 constexpr std::uint64_t kHashFactor = 0x9E3779B97F4A7C15ull;
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
@@ -130,7 +133,7 @@ Tracer& Tracer::current(const char* what, SourceLoc at) {
   return *current_tracer;
 }
 
-ptx::Module Tracer::finish() {
+void Tracer::close_body() {
   TW_ASSERT(regions_.size() == 1, "every region is closed by the scope that opened it");
   emit("ret", {}, {});
   std::vector<ptx::Stmt> prologue;
@@ -144,8 +147,90 @@ ptx::Module Tracer::finish() {
   }
   function_.body.insert(function_.body.begin(), std::make_move_iterator(prologue.begin()),
                         std::make_move_iterator(prologue.end()));
+}
+
+ptx::Module Tracer::finish(SourceLoc at) {
+  close_body();
+  if (functions_begun_ > 0) take_own_registers(at);
   module_.functions.push_back(std::move(function_));
   return std::move(module_);
+}
+
+void Tracer::begin_function(std::string name, SourceLoc at) {
+  if (functions_begun_ + 1 >= (~ptx::RegId{0}) / kRegistersOfFunction) {
+    throw Error(ErrorKind::user,
+                "function_: '" + name + "' is one of over " + std::to_string(functions_begun_) +
+                    " definitions in a trace; define each once and keep the object",
+                at);
+  }
+  waiting_.push_back({std::exchange(function_, {}), first_register_, std::exchange(regions_, {}),
+                      std::exchange(open_, {}), first_region_, std::exchange(shared_, {}),
+                      std::exchange(specials_, {}), std::exchange(reg_counts_, {})});
+  function_.name = std::move(name);
+  function_.linkage = ptx::Linkage::internal;
+  first_register_ = ++functions_begun_ * kRegistersOfFunction;
+  first_region_ = next_region;
+  open_.push_back(1);
+  regions_.push_back({RegionKind::body, Uniformity::thread, next_region++});
+  unshared_ = kNoReg;
+  last_branch_ = {};
+}
+
+ptx::Function Tracer::end_function(SourceLoc at) {
+  close_body();
+  take_own_registers(at);
+  ptx::Function made = std::move(function_);
+  abandon_function();
+  return made;
+}
+
+void Tracer::abandon_function() {
+  Waiting& back = waiting_.back();
+  function_ = std::move(back.function);
+  first_register_ = back.first_register;
+  regions_ = std::move(back.regions);
+  open_ = std::move(back.open);
+  first_region_ = back.first_region;
+  shared_ = std::move(back.shared);
+  specials_ = std::move(back.specials);
+  reg_counts_ = back.reg_counts;
+  waiting_.pop_back();
+  open_.resize(next_region - first_region_);  // regions of the other function are closed here
+  unshared_ = kNoReg;
+  last_branch_ = {};
+}
+
+/// Numbers the function's registers from 0, and finds those that are not its own: Vars and
+/// Fragments that crossed its border.
+void Tracer::take_own_registers(SourceLoc at) {
+  const ptx::Instr* current = nullptr;
+  auto own = [&](ptx::RegId& reg) {
+    reg -= first_register_;
+    if (reg < function_.registers.size()) return;
+    const ptx::Site& site = module_.sites[current->site];
+    throw Error(ErrorKind::user,
+                "function_: '" + function_.name + "' uses, at " + module_.files[site.file] + ":" +
+                    std::to_string(site.line) +
+                    ", a Var or Fragment of another function; pass its value as an argument, or "
+                    "return it as a result",
+                at);
+  };
+  auto visit = [&](auto& self, ptx::Operand& operand) -> void {
+    if (operand.kind == ptx::Operand::Kind::reg ||
+        operand.kind == ptx::Operand::Kind::address_reg) {
+      own(operand.id);
+    }
+    for (ptx::Operand& elem : operand.elems)
+      self(self, elem);
+  };
+  for (ptx::Stmt& stmt : function_.body) {
+    auto* instr = std::get_if<ptx::Instr>(&stmt);
+    if (instr == nullptr) continue;
+    current = instr;
+    if (instr->guard) own(instr->guard->reg);
+    for (ptx::Operand& operand : instr->operands)
+      visit(visit, operand);
+  }
 }
 
 ptx::RegId Tracer::new_reg(Type type) {
@@ -153,7 +238,7 @@ ptx::RegId Tracer::new_reg(Type type) {
   const RegisterStyle& style = kRegisterStyles[cls];
   auto number = static_cast<std::size_t>(cls);
   function_.registers.push_back({style.prefix + std::to_string(++reg_counts_[number]), style.type});
-  return static_cast<ptx::RegId>(function_.registers.size() - 1);
+  return first_register_ + static_cast<ptx::RegId>(function_.registers.size() - 1);
 }
 
 ptx::LabelId Tracer::new_label(std::string_view stem) {
@@ -180,6 +265,13 @@ void Tracer::emit_directive(std::string text) {
 void Tracer::check_usable(const Value& value, SourceLoc at) const {
   if (ValueAccess::direct_var(value)) return;
   if (!ValueAccess::has_reg(value) || is_open(ValueAccess::region(value))) return;
+  if (in_function() && ValueAccess::region(value) < first_region_) {
+    throw Error(ErrorKind::user,
+                "a value of type " + std::string(name(value.type())) +
+                    " comes from outside the function_ '" + function_.name +
+                    "'; pass it as an argument",
+                at);
+  }
   if (ValueAccess::region(value) < first_region_) {
     throw Error(ErrorKind::user,
                 "a value of type " + std::string(name(value.type())) +
@@ -385,6 +477,13 @@ void Tracer::diverge(Uniformity uniformity, Region& from) {
 
 void Tracer::require_converged(const char* what, Uniformity group, SourceLoc at) const {
   if (divergence() <= group) return;
+  if (in_function()) {
+    throw Error(ErrorKind::user,
+                std::string(what) + ": stands in the function_ '" + function_.name +
+                    "', which any of a warp's threads may call; use a C++ function, which is "
+                    "inlined",
+                at);
+  }
   static constexpr const char* kGroups[] = {"grid", "block", "warp", "thread"};
   auto wanted = static_cast<std::size_t>(group);
   throw Error(ErrorKind::user,

@@ -71,7 +71,16 @@ class Tracer {
   ptx::Module& module() { return module_; }
   ptx::Function& function() { return function_; }
   ptx::Target target() const { return module_.target; }
-  ptx::Module finish();
+  /// `at`: the line of the trace.
+  ptx::Module finish(SourceLoc at);
+
+  /// Records another function from here on; the present one waits until the other one ends.
+  void begin_function(std::string name, SourceLoc at);
+  /// The function with its final `ret`. `at` is the line of its definition.
+  ptx::Function end_function(SourceLoc at);
+  /// Goes back without it, if the present one is not the kernel.
+  void abandon_function();
+  bool in_function() const { return !waiting_.empty(); }
 
   ptx::RegId new_reg(Type type);
   ptx::LabelId new_label(std::string_view stem);
@@ -145,8 +154,12 @@ class Tracer {
   void check_usable(const Value& value, SourceLoc at) const;
   std::uint64_t hash_of(const ptx::Opcode& op, const std::vector<ptx::Operand>& operands) const;
 
+  void close_body();
+  void take_own_registers(SourceLoc at);
+
   ptx::Module module_;
   ptx::Function function_;
+  ptx::RegId first_register_ = 0;  // of function_: others' registers are told by their numbers
   std::vector<Region> regions_;
   std::vector<std::uint8_t> open_;  // by region
   std::uint32_t first_region_ = 0;  // ids go on from trace to trace, so that none is mistaken
@@ -170,6 +183,19 @@ class Tracer {
     ptx::SiteId site;  ///< of the first use
   };
   std::vector<Special> specials_;
+  /// A function whose recording another one interrupts.
+  struct Waiting {
+    ptx::Function function;
+    ptx::RegId first_register;
+    std::vector<Region> regions;
+    std::vector<std::uint8_t> open;
+    std::uint32_t first_region;
+    std::unordered_multimap<std::uint64_t, Shared> shared;
+    std::vector<Special> specials;
+    std::array<int, 4> reg_counts;
+  };
+  std::vector<Waiting> waiting_;
+  ptx::RegId functions_begun_ = 0;
   void use_special(ptx::RegId reg, SourceLoc at);
   SourceLoc attributed_{};
   SourceLoc latest_{};

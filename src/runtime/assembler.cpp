@@ -146,7 +146,21 @@ Assembler probe_driver() {
   return assembler;
 }
 
-AssemblerChoice choose_assembler(ptx::Version ptx, int max_cuda, const std::string& name) {
+namespace {
+
+AssemblerChoice choose_linker(ptx::Version ptx, int max_cuda, const std::string& name) {
+  Assembler linker = probe_nvjitlink();
+  std::string reason =
+      name.empty() ? unfit(linker, ptx, max_cuda) : "links, and options.assembler asks for " + name;
+  if (reason.empty()) return {linker, {}};
+  return {std::nullopt, linker.info.name + ": " + reason};
+}
+
+}  // namespace
+
+AssemblerChoice choose_assembler(ptx::Version ptx, int max_cuda, const AssembleOptions& options) {
+  const std::string& name = options.assembler;
+  if (!options.link.empty()) return choose_linker(ptx, max_cuda, name);
   AssemblerChoice choice;
   for (std::size_t i = 0; i + 1 < kProbes.size();
        ++i) {  // the driver makes no machine code to keep
@@ -176,20 +190,41 @@ namespace {
 
 std::optional<Assembler> choose_for_device(const std::string& ptx, int max_cuda,
                                            const AssembleOptions& options, SourceLoc at) {
-  if (options.assembler == "driver") return std::nullopt;
-  AssemblerChoice choice = choose_assembler(ptx_version(ptx, at), max_cuda, options.assembler);
-  if (!choice.chosen && !options.assembler.empty()) fail_without_assembler(choice.reasons, at);
+  bool links = !options.link.empty();
+  if (options.assembler == "driver" && !links) return std::nullopt;
+  AssemblerChoice choice = choose_assembler(ptx_version(ptx, at), max_cuda, options);
+  bool only_these = links || !options.assembler.empty();
+  if (!choice.chosen && only_these) fail_without_assembler(choice.reasons, at);
   return choice.chosen;
 }
 
+namespace {
+
+AssembleOutput run(const Assembler& assembler, const AssembleJob& job) {
+  if (assembler.info.name == "nvjitlink") return run_nvjitlink(job);
+  if (assembler.info.name == "ptxas") return run_ptxas(assembler.info.path, job);
+  return run_nvptxcompiler(job);
+}
+
+/// What to do about an error whose words do not say it.
+std::string remedy_for(const std::string& log) {
+  bool undefined = log.find("Unresolved extern function") != std::string::npos ||
+                   log.find("Undefined reference") != std::string::npos;
+  if (!undefined) return {};
+  return "; add the function's PTX with include_ptx, or its object to AssembleOptions::link";
+}
+
+}  // namespace
+
 Assembled assemble_with(const Assembler& assembler, const AssembleJob& job, SourceLoc at) {
   auto start = std::chrono::steady_clock::now();
-  AssembleOutput output =
-      assembler.info.name == "ptxas" ? run_ptxas(assembler.info.path, job) : run_nvptxcompiler(job);
+  AssembleOutput output = run(assembler, job);
   std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
   std::string id = assembler.info.name + " " + assembler.info.version;
   if (output.failed) {
-    throw Error(ErrorKind::user, "assemble: " + id + ": " + first_error(output.log, job.ptx), at);
+    throw Error(
+        ErrorKind::user,
+        "assemble: " + id + ": " + first_error(output.log, job.ptx) + remedy_for(output.log), at);
   }
   refuse_advisories(output.log, job.options.allowed_advisories, at);
   std::vector<EntryResources> resources = parse_resources(output.log);
@@ -208,6 +243,8 @@ std::string canonical_text(const AssembleOptions& options) {
   for (int number : options.allowed_advisories)
     text += " C" + std::to_string(number);
   if (!options.assembler.empty()) text += " " + options.assembler;
+  for (const LinkInput& input : options.link)
+    text += " link " + input.digest();
   return text;
 }
 
@@ -231,7 +268,7 @@ bool have_assembler() { return detail::choose_assembler({1, 0}, 0, {}).chosen.ha
 Assembled assemble(const std::string& ptx, ptx::Target target, const AssembleOptions& options,
                    int max_cuda, SourceLoc at) {
   detail::AssemblerChoice choice =
-      detail::choose_assembler(detail::ptx_version(ptx, at), max_cuda, options.assembler);
+      detail::choose_assembler(detail::ptx_version(ptx, at), max_cuda, options);
   if (!choice.chosen) detail::fail_without_assembler(choice.reasons, at);
   return detail::assemble_with(*choice.chosen, {ptx, target, options}, at);
 }

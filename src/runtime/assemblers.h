@@ -36,13 +36,17 @@ AssembleOutput run_ptxas(const std::string& path, const AssembleJob& job);
 
 Assembler probe_driver();
 
+/// The linker for kernels with objects of the user's.
+Assembler probe_nvjitlink();
+AssembleOutput run_nvjitlink(const AssembleJob& job);
+
 /// The first assembler that makes machine code, reads this PTX version and is not newer than CUDA
 /// `max_cuda` (0: any). Without one, `reasons` says why, assembler by assembler.
 struct AssemblerChoice {
   std::optional<Assembler> chosen;
   std::string reasons;
 };
-AssemblerChoice choose_assembler(ptx::Version ptx, int max_cuda, const std::string& name);
+AssemblerChoice choose_assembler(ptx::Version ptx, int max_cuda, const AssembleOptions& options);
 /// The same for code that a CUDA device is to load: nothing leaves it to the driver. Throws
 /// Error(unsupported) where the options name an assembler that cannot be used.
 std::optional<Assembler> choose_for_device(const std::string& ptx, int max_cuda,

@@ -199,6 +199,13 @@ double EmuBackend::elapsed_ms(void* start, void* end) {
 }
 
 Ref<LoadedKernel> EmuBackend::load(LoadRequest request, SourceLoc at) {
+  if (!request.options.link.empty()) {
+    throw Error(ErrorKind::unsupported,
+                "load: " + id + " cannot run the machine code of " +
+                    request.options.link.front().name() +
+                    "; give the functions as PTX with include_ptx",
+                at);
+  }
   ptx::Module module = ptx::parse(request.ptx, request.entry + ".ptx");
   const ptx::Function* entry = module.find_function(request.entry);
   if (entry == nullptr || !entry->entry) {

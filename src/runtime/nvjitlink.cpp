@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVIDIA's linker library nvJitLink, opened when a kernel asks for objects of the user's.
+#include "runtime/assemblers.h"
+#include "runtime/process.h"
+
+#include <array>
+#include <dlfcn.h>
+
+namespace tilewright::detail {
+namespace {
+
+constexpr const char* kVariable = "TILEWRIGHT_NVJITLINK";
+constexpr std::array kFileNames{"libnvJitLink.so.13", "libnvJitLink.so.12", "libnvJitLink.so",
+                                "/usr/local/cuda/lib64/libnvJitLink.so",
+                                "/usr/local/cuda/lib/libnvJitLink.so"};
+
+// Values of nvJitLink.h (nvJitLink API reference).
+constexpr int kInputPtx = 2;
+constexpr int kInputAny = 10;
+
+using Handle = struct NvJitLinkTag*;
+
+struct Library {
+  int (*version)(unsigned* major, unsigned* minor) = nullptr;
+  int (*create)(Handle* handle, std::uint32_t count, const char** options) = nullptr;
+  int (*destroy)(Handle* handle) = nullptr;
+  int (*add)(Handle handle, int type, const void* data, std::size_t bytes,
+             const char* name) = nullptr;
+  int (*complete)(Handle handle) = nullptr;
+  int (*cubin_size)(Handle handle, std::size_t* bytes) = nullptr;
+  int (*cubin)(Handle handle, void* bytes) = nullptr;
+  int (*error_size)(Handle handle, std::size_t* bytes) = nullptr;
+  int (*error)(Handle handle, char* text) = nullptr;
+  int (*info_size)(Handle handle, std::size_t* bytes) = nullptr;
+  int (*info)(Handle handle, char* text) = nullptr;
+  std::string path;
+  std::string problem;
+};
+
+template <typename F>
+bool bind(void* library, F*& slot, const char* name) {
+  slot = reinterpret_cast<F*>(dlsym(library, name));  // POSIX allows the cast
+  return slot != nullptr;
+}
+
+bool bind_all(void* from, Library& to) {
+  return bind(from, to.version, "nvJitLinkVersion") && bind(from, to.create, "nvJitLinkCreate") &&
+         bind(from, to.destroy, "nvJitLinkDestroy") && bind(from, to.add, "nvJitLinkAddData") &&
+         bind(from, to.complete, "nvJitLinkComplete") &&
+         bind(from, to.cubin_size, "nvJitLinkGetLinkedCubinSize") &&
+         bind(from, to.cubin, "nvJitLinkGetLinkedCubin") &&
+         bind(from, to.error_size, "nvJitLinkGetErrorLogSize") &&
+         bind(from, to.error, "nvJitLinkGetErrorLog") &&
+         bind(from, to.info_size, "nvJitLinkGetInfoLogSize") &&
+         bind(from, to.info, "nvJitLinkGetInfoLog");
+}
+
+Library open_library() {
+  Library library;
+  std::string chosen = environment(kVariable);
+  library.problem = std::string("switched off by ") + kVariable;
+  if (chosen == "none") return library;
+  std::vector<std::string> names(kFileNames.begin(), kFileNames.end());
+  if (!chosen.empty()) names = {chosen};
+  library.problem =
+      std::string("libnvJitLink.so was not found; pip install nvidia-nvjitlink, and set ") +
+      kVariable + " to its path";
+  for (const std::string& name : names) {
+    void* opened = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (opened == nullptr) continue;
+    library.path = name;
+    library.problem = bind_all(opened, library)
+                          ? ""
+                          : name + " is older than CUDA 12.3; install a newer nvidia-nvjitlink";
+    return library;
+  }
+  return library;
+}
+
+/// Opened once for each value of the variable, and never closed.
+const Library& library() {
+  thread_local std::string opened_for = "\n";  // no value of a variable
+  thread_local Library opened;
+  std::string chosen = environment(kVariable);
+  if (opened_for != chosen) {
+    opened = open_library();
+    opened_for = chosen;
+  }
+  return opened;
+}
+
+std::string log_of(Handle handle, int (*size)(Handle, std::size_t*), int (*read)(Handle, char*)) {
+  std::size_t bytes = 0;
+  if (size(handle, &bytes) != 0 || bytes == 0) return {};
+  std::string text(bytes, '\0');
+  if (read(handle, text.data()) != 0) return {};
+  return text.substr(0, text.find('\0'));
+}
+
+/// The linker's state for one job.
+class Linking {
+ public:
+  Linking(const Library& library, const AssembleJob& job) : library_(library) {
+    std::string target = "-arch=" + ptx::to_string(job.target);
+    std::string level = job.options.opt_level == 0 ? "-O0" : "-O3";  // it has no others
+    std::vector<const char*> options{target.c_str(), level.c_str(), "-Xptxas=-v"};
+    if (job.options.line_info) options.push_back("-lineinfo");
+    step(library.create(&handle_, static_cast<std::uint32_t>(options.size()), options.data()),
+         "nvJitLinkCreate");
+  }
+  Linking(const Linking&) = delete;
+  Linking& operator=(const Linking&) = delete;
+  ~Linking() {
+    if (handle_ != nullptr) library_.destroy(&handle_);
+  }
+
+  void add(int type, std::span<const std::byte> bytes, const std::string& name) {
+    if (failed_.empty()) {
+      step(library_.add(handle_, type, bytes.data(), bytes.size(), name.c_str()), name);
+    }
+  }
+
+  AssembleOutput finish() {
+    std::size_t bytes = 0;
+    if (failed_.empty()) step(library_.complete(handle_), "nvJitLinkComplete");
+    if (failed_.empty()) step(library_.cubin_size(handle_, &bytes), "nvJitLinkGetLinkedCubinSize");
+    AssembleOutput output;
+    output.bytes.resize(bytes);
+    if (failed_.empty())
+      step(library_.cubin(handle_, output.bytes.data()), "nvJitLinkGetLinkedCubin");
+    output.failed = !failed_.empty();
+    if (handle_ != nullptr) {
+      output.log = output.failed ? log_of(handle_, library_.error_size, library_.error)
+                                 : log_of(handle_, library_.info_size, library_.info);
+    }
+    if (output.failed && output.log.empty()) output.log = failed_;
+    return output;
+  }
+
+ private:
+  void step(int result, const std::string& what) {
+    if (result != 0) failed_ = what + ": nvJitLinkResult " + std::to_string(result);
+  }
+  const Library& library_;
+  Handle handle_ = nullptr;
+  std::string failed_;  // the first step that failed
+};
+
+}  // namespace
+
+Assembler probe_nvjitlink() {
+  const Library& found = library();
+  Assembler linker;
+  linker.info.name = "nvjitlink";
+  linker.info.path = found.path;
+  linker.info.reason = found.problem;
+  if (!found.problem.empty()) return linker;
+  unsigned major = 0;
+  unsigned minor = 0;
+  found.version(&major, &minor);
+  linker.cuda_version = static_cast<int>(major * 1000 + minor * 10);
+  linker.info.version = cuda_text(linker.cuda_version);
+  linker.info.newest_ptx = newest_ptx(linker.cuda_version);
+  linker.info.usable = true;
+  return linker;
+}
+
+AssembleOutput run_nvjitlink(const AssembleJob& job) {
+  Linking linking(library(), job);
+  // A zero ends the text.
+  linking.add(kInputPtx, std::as_bytes(std::span(job.ptx.c_str(), job.ptx.size() + 1)),
+              "the kernel");
+  for (const LinkInput& input : job.options.link)
+    linking.add(kInputAny, input.bytes(), input.name());
+  return linking.finish();
+}
+
+}  // namespace tilewright::detail
