@@ -64,6 +64,8 @@ class CombineKernel {
 }  // namespace
 
 Traced MoeCombinePlan::trace(ptx::Target target) const {
+  // Without a bound ptxas keeps registers for more blocks by putting one load behind another.
+  constexpr int kBlocksOfLoadsInFlight = 8;
   TraceOptions trace_options{
       .name = "moe_combine_" + std::string(name(tensors.y.type)) + "_" + std::to_string(config.k),
       .target = target,
