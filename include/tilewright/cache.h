@@ -2,6 +2,7 @@
 // Kernels made once: in memory by front key, on disk by front key and by PTX.
 #pragma once
 
+#include "tilewright/bundle.h"
 #include "tilewright/kernel.h"
 
 #include <concepts>
@@ -42,11 +43,17 @@ class TraceRef {
   KernelSource (*call_)(void*, ptx::LineInfo);
 };
 
+enum class CompileMode : std::uint8_t {
+  allowed,
+  refused  ///< what no bundle and no entry on disk has is an Error(unsupported)
+};
+
 struct CacheOptions {
   std::string directory{};  ///< empty: default_cache_directory()
   bool disk = true;
   std::int64_t max_bytes = std::int64_t{1} << 30;  ///< least recently used entries go first
   bool verify_hits = false;  ///< re-trace every hit and compare the PTX: on in all tests
+  CompileMode compile = CompileMode::allowed;
 };
 /// $TILEWRIGHT_CACHE_DIR, else $XDG_CACHE_HOME/tilewright, else ~/.cache/tilewright; empty: none.
 std::string default_cache_directory();
@@ -54,6 +61,7 @@ std::string default_cache_directory();
 /// How often what happened, since the cache was made.
 struct CacheCounters {
   std::int64_t memory_hits = 0;
+  std::int64_t bundle_hits = 0;
   std::int64_t front_hits = 0;  ///< on disk by front key: no trace
   std::int64_t ptx_hits = 0;    ///< on disk by PTX: traced, not assembled
   std::int64_t assembled = 0;
@@ -79,7 +87,8 @@ class KernelCache {
   KernelCache(const KernelCache&) = delete;
   KernelCache& operator=(const KernelCache&) = delete;
   /// The one that library calls use. TILEWRIGHT_VERIFY_CACHE=1 turns verify_hits on,
-  /// TILEWRIGHT_CACHE=off the disk off.
+  /// TILEWRIGHT_CACHE=off the disk off, TILEWRIGHT_COMPILE=off refuses to compile;
+  /// TILEWRIGHT_BUNDLES=A:B adds those bundles, the last one first in line.
   static KernelCache& global();
 
   /// The kernel of `front_key`: from this device's memory, from disk, or traced and assembled.
@@ -92,7 +101,13 @@ class KernelCache {
   Assembled assemble(ptx::Target target, std::string_view front_key, TraceRef trace,
                      const AssembleOptions& options = {}, SourceLoc at = SourceLoc::here());
 
+  /// GPUs take kernels from this bundle from here on, before older bundles and the disk; also those
+  /// that are in memory: their code changes at the next get(), and unloads when nothing uses it.
+  void add(const Bundle& bundle);
+
   CacheCounters counters() const;
+  /// The front keys that were traced and assembled, in that order: what a bundle should have had.
+  std::vector<std::string> compiled() const;
   /// What went wrong without stopping anything (no permission, disk full, refused entries), oldest
   /// first, each text once.
   std::vector<std::string> warnings() const;

@@ -23,7 +23,13 @@ void pack(Parameters& parameters, const Device& device, const TensorMapArg& arg,
 Kernel compile(const Device& device, Traced traced, const AssembleOptions& options = {},
                SourceLoc at = SourceLoc::here());
 
-/// The text and the entry of a recorded kernel, as KernelCache::get takes them from a trace.
+/// What a launch has to pack, one line a parameter in their order: "address A" (64 bits), "extent
+/// A.M TYPE", "stride A.M TYPE", "scalar A TYPE", "tensor_map A" (128 bytes, aligned to 64) of
+/// argument A of the body and mode M of its shape.
+std::string recipe_text(std::span<const Param> params);
+
+/// The text, the entry and the recipe of a recorded kernel, as KernelCache::get takes them from a
+/// trace.
 KernelSource source_of(Traced traced, ptx::LineInfo line_info);
 
 }  // namespace tilewright

@@ -7,7 +7,7 @@
 #include "cli/program.h"
 #include "cli/text.h"
 #include "cli/whole_number.h"
-#include "io/file.h"
+#include "base/file.h"
 #include "tilewright/module.h"
 
 #include <algorithm>

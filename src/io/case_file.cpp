@@ -2,7 +2,7 @@
 // Operator test cases from and to safetensors files.
 #include "tilewright/case_file.h"
 
-#include "io/file.h"
+#include "base/file.h"
 #include "tilewright/safetensors.h"
 
 #include <charconv>

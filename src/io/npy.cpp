@@ -2,7 +2,7 @@
 // Arrays from and to .npy files.
 #include "tilewright/npy.h"
 
-#include "io/file.h"
+#include "base/file.h"
 #include "io/npy_header.h"
 #include "tilewright/view.h"
 

@@ -2,7 +2,7 @@
 // The header of a .npy file.
 #pragma once
 
-#include "io/file.h"
+#include "base/file.h"
 #include "tilewright/type.h"
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 // Arrays from and to .npz archives, by libzip.
 #include "tilewright/npz.h"
 
-#include "io/file.h"
+#include "base/file.h"
 #include "tilewright/npy.h"
 
 #include <algorithm>

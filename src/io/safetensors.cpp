@@ -2,7 +2,7 @@
 // Tensors from and to safetensors files.
 #include "tilewright/safetensors.h"
 
-#include "io/file.h"
+#include "base/file.h"
 #include "io/safetensors_types.h"
 #include "tilewright/view.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading and checking the JSON header of a safetensors file.
-#include "io/file.h"
+#include "base/file.h"
 #include "io/safetensors_types.h"
 #include "tilewright/safetensors.h"
 

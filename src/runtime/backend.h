@@ -27,6 +27,7 @@ struct LoadRequest {
   std::string entry;
   std::string metadata;
   AssembleOptions options;
+  std::string front_key{};  ///< empty: not from a cache
 };
 
 /// A loaded entry. The backend outlives it: by the Device in each Kernel, or by owning it.

@@ -44,8 +44,37 @@ Kernel compile(const Device& device, Traced traced, const AssembleOptions& optio
   return load_ptx(device, text, traced.entry, options, at);
 }
 
+std::string recipe_text(std::span<const Param> params) {
+  std::string text;
+  for (const Param& param : params) {
+    std::string argument = std::to_string(param.argument);
+    std::string mode = argument + "." + std::to_string(param.mode);
+    std::string type(name(param.type));
+    switch (param.kind) {
+      case Param::Kind::address:
+        text += "address " + argument;
+        break;
+      case Param::Kind::extent:
+        text += "extent " + mode + " " + type;
+        break;
+      case Param::Kind::stride:
+        text += "stride " + mode + " " + type;
+        break;
+      case Param::Kind::scalar:
+        text += "scalar " + argument + " " + type;
+        break;
+      case Param::Kind::tensor_map:
+        text += "tensor_map " + argument;
+        break;
+    }
+    text += "\n";
+  }
+  return text;
+}
+
 KernelSource source_of(Traced traced, ptx::LineInfo line_info) {
-  return {ptx::print(traced.module(), line_info), std::move(traced.entry), {}};
+  return {ptx::print(traced.module(), line_info), std::move(traced.entry),
+          recipe_text(traced.params)};
 }
 
 }  // namespace tilewright

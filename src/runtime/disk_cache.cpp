@@ -51,7 +51,14 @@ std::vector<EntryResources> parse_resources_text(const std::string& from) {
   return resources;
 }
 
-/// "13.0" at the end of an assembler's name and version, as a CUDA version.
+std::int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
 int cuda_version_of(const std::string& assembler) {
   std::size_t space = assembler.rfind(' ');
   if (space == std::string::npos) return 0;
@@ -60,14 +67,6 @@ int cuda_version_of(const std::string& assembler) {
   if (dot == std::string_view::npos) return 0;
   return number<int>(version) * 1000 + number<int>(version.substr(dot + 1)) * 10;
 }
-
-std::int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
-}  // namespace
 
 DiskCache::DiskCache(const CacheOptions& options)
     : directory_(options.directory.empty() ? default_cache_directory() : options.directory),

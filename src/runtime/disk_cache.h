@@ -23,6 +23,9 @@ struct FrontRecord {
   std::string metadata;
 };
 
+/// The CUDA version (13000) of an assembler's "NAME 13.0.88"; 0 if it does not say.
+int cuda_version_of(const std::string& assembler);
+
 /// Facts about machine code that are kept with it for people to read.
 struct CodeFacts {
   ptx::Target target;
@@ -51,6 +54,7 @@ class DiskCache {
   std::vector<CacheEntry> entries(Check check);
   std::int64_t clear();
 
+  void warn(const std::string& text);  ///< remembers it, each text once
   std::vector<std::string> warnings() const;
   std::int64_t rejected() const { return rejected_; }
 
@@ -60,7 +64,6 @@ class DiskCache {
   void store(const std::string& name, const EntryFile& file);
   void evict_if_due(std::int64_t stored_bytes);
   void evict();
-  void warn(const std::string& text);
 
   PrivateDirectory directory_;
   std::int64_t max_bytes_;

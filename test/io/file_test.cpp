@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files are replaced in one step, and what the system refuses is said in its words.
-#include "io/file.h"
+#include "base/file.h"
 
 #include "io/files.h"
 #include "tilewright/npy.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // File access with errors that name the file and the system's reason.
-#include "io/file.h"
+#include "base/file.h"
 
 #include <algorithm>
 #include <atomic>

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests of bundles: what is written is read, damage is refused, and kernels come from them.
+#include "tilewright/bundle.h"
+
+#include "runtime/fake/cache_fixture.h"
+#include "tilewright/offline_compiler.h"
+#include "tilewright_bundle.h"
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+namespace tilewright::test {
+namespace {
+
+class BundleTest : public CacheTest {
+ protected:
+  std::string file(const char* name = "a.twb") const { return directory_.file(name); }
+
+  BundleKernel kernel(const std::string& key, const std::string& code) const {
+    BundleKernel made;
+    made.front_key = key;
+    made.entry = "scale";
+    made.target = {90, 'a'};
+    made.options = canonical_text({});
+    made.recipe = "address 0\n";
+    made.problem = "scale N=4";
+    made.assembled.assembler = "ptxas 13.0.88";
+    made.assembled.resources = {{.entry = "scale", .registers = 24, .static_smem_bytes = 128}};
+    for (char c : code)
+      made.assembled.bytes.push_back(static_cast<std::byte>(c));
+    made.launch = {
+        .grid = {7, 1, 1}, .block = {128, 1, 1}, .dynamic_smem_bytes = 4096, .cooperative = true};
+    made.parameter_bytes = 12;
+    return made;
+  }
+  void write(std::vector<BundleKernel> kernels, const char* name = "a.twb") const {
+    write_bundle(file(name), kernels);
+  }
+  std::string bytes() const {
+    std::ifstream in(file(), std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  /// What opening and taking out every kernel says of these bytes.
+  std::string problem_of(const std::string& bytes) const {
+    std::ofstream(file("changed.twb"), std::ios::binary) << bytes;
+    std::string text = error_of([&] {
+      Bundle bundle = Bundle::open(file("changed.twb"));
+      for (std::int64_t i = 0; i < bundle.size(); ++i)
+        bundle.kernel(i);
+    });
+    std::size_t path = text.find("changed.twb ");
+    return path == std::string::npos ? text : text.substr(path + std::strlen("changed.twb "));
+  }
+};
+
+std::string text_of(const Assembled& assembled) {
+  std::string text;
+  for (std::byte b : assembled.bytes)
+    text += static_cast<char>(b);
+  return text;
+}
+
+TEST_F(BundleTest, GivesBackWhatWasWritten) {
+  write({kernel("scale v1", "machine code"), kernel("add v1", "other")});
+  Bundle bundle = Bundle::open(file());
+  ASSERT_EQ(bundle.size(), 2);
+  std::int64_t index = bundle.find("scale v1", {90, 'a'}, {});
+  ASSERT_GE(index, 0);
+  BundleKernel read = bundle.kernel(index);
+  BundleKernel written = kernel("scale v1", "machine code");
+  EXPECT_EQ(read.entry, "scale");
+  EXPECT_EQ(read.target, written.target);
+  EXPECT_EQ(read.recipe, written.recipe);
+  EXPECT_EQ(read.problem, written.problem);
+  EXPECT_EQ(read.launch, written.launch);
+  EXPECT_EQ(read.parameter_bytes, 12);
+  EXPECT_EQ(read.assembled.assembler, "ptxas 13.0.88");
+  EXPECT_EQ(text_of(read.assembled), "machine code");
+  ASSERT_EQ(read.assembled.resources.size(), 1u);
+  EXPECT_EQ(read.assembled.resources[0], written.assembled.resources[0]);
+  EXPECT_EQ(bundle.find("scale v2", {90, 'a'}, {}), -1);
+  EXPECT_EQ(bundle.find("scale v1", {80, '\0'}, {}), -1);
+  EXPECT_EQ(bundle.find("scale v1", {90, 'a'}, {.opt_level = 1}), -1);
+}
+
+TEST_F(BundleTest, TheOrderOfKernelsDoesNotChangeTheFile) {
+  write({kernel("a", "1"), kernel("b", "2"), kernel("a", "later ones are left out")});
+  std::string first = bytes();
+  write({kernel("b", "2"), kernel("a", "1")});
+  EXPECT_EQ(bytes(), first);
+}
+
+TEST_F(BundleTest, RefusesDamagedForeignAndNewerFiles) {
+  write({kernel("a", "machine code of one kernel")});
+  const std::string good = bytes();
+  EXPECT_EQ(problem_of(good), "");
+  EXPECT_EQ(problem_of("an ELF file, say"), "is not a bundle");
+  EXPECT_EQ(problem_of(""), "is not a bundle");
+  EXPECT_EQ(problem_of(good.substr(0, 30)), "is cut short");
+  EXPECT_EQ(problem_of(good.substr(0, good.size() - 1)), "is cut short");
+  EXPECT_EQ(problem_of(good + "x"), "has bytes after its end");
+  std::string newer = good;
+  newer[8] = 2;
+  EXPECT_EQ(problem_of(newer), "has format 2; this program reads 1");
+  std::string index = good;
+  index[60] ^= 1;
+  EXPECT_EQ(problem_of(index), "is damaged: the checksum of its index does not fit");
+  std::string code = good;
+  code[good.size() - 1] ^= 1;
+  EXPECT_EQ(problem_of(code), "is damaged: the checksum of kernel scale does not fit");
+}
+
+TEST_F(BundleTest, NoChangedByteGoesUnnoticed) {
+  write({kernel("a", "machine code"), kernel("b", "more of it")});
+  const std::string good = bytes();
+  // Bytes between the code of two kernels are padding, which nothing reads.
+  std::size_t padding = 0;
+  for (std::size_t i = 0; i < good.size(); ++i) {
+    std::string changed = good;
+    changed[i] = static_cast<char>(changed[i] ^ 0x40);
+    bool was_zero = good[i] == 0;
+    bool unnoticed = problem_of(changed).empty();
+    padding += unnoticed ? 1 : 0;
+    EXPECT_TRUE(!unnoticed || was_zero) << "byte " << i;
+  }
+  EXPECT_LT(padding, 128u);
+}
+
+TEST_F(BundleTest, AMissingFileIsAnErrorWithTheSystemsReason) {
+  EXPECT_EQ(error_of([&] { Bundle::open("/nowhere/a.twb"); }),
+            "bundle: /nowhere/a.twb: No such file or directory");
+  EXPECT_NE(error_of([&] { write_bundle("/nowhere/a.twb", {}); }).find("/nowhere/a.twb"),
+            std::string::npos);
+}
+
+TEST_F(BundleTest, AKernelWithoutCodeIsNotWritten) {
+  EXPECT_EQ(error_of([&] { write({kernel("a", "")}); }),
+            "write_bundle: scale has no machine code; assemble it first");
+}
+
+TEST_F(BundleTest, ACacheTakesKernelsFromItWithoutTraceOrAssembler) {
+  write({kernel("scale v1", "from the bundle")});
+  KernelCache cache(options());
+  cache.add(Bundle::open(file()));
+  Kernel found = get(cache, Device::open("cuda:0"));
+  EXPECT_EQ(text_of(found.assembled()), "from the bundle");
+  EXPECT_EQ(found.metadata(), "address 0\n");
+  EXPECT_EQ(traces_, 0);
+  EXPECT_EQ(assembler_.runs(), 0);
+  EXPECT_EQ(cache.counters().bundle_hits, 1);
+  EXPECT_TRUE(cache.compiled().empty());
+}
+
+TEST_F(BundleTest, KernelsThatItDoesNotHaveAreCompiledAndReported) {
+  write({kernel("scale v1", "from the bundle")});
+  KernelCache cache(options());
+  cache.add(Bundle::open(file()));
+  get(cache, Device::open("cuda:0"), "scale v2");
+  EXPECT_EQ(cache.compiled(), std::vector<std::string>{"scale v2"});
+}
+
+TEST_F(BundleTest, WhereCompilingIsOffAMissingKernelIsAnError) {
+  CacheOptions strict{.directory = path(), .compile = CompileMode::refused};
+  EXPECT_EQ(error_of([&] { get_afresh("scale v2", &strict); }),
+            "kernel cache: no bundle and no entry on disk has the kernel of 'scale v2' for sm_90a, "
+            "and compiling is off; add it to a bundle with 'tilewright compile', or set "
+            "TILEWRIGHT_COMPILE=on");
+  get_afresh("scale v2");
+  EXPECT_EQ(get_afresh("scale v2", &strict).name(), "scale");  // now it is on disk
+}
+
+TEST_F(BundleTest, ANewBundleReplacesKernelsThatAreInUse) {
+  write({kernel("scale v1", "old"), kernel("add v1", "same")});
+  write({kernel("scale v1", "new"), kernel("add v1", "same")}, "b.twb");
+  KernelCache cache(options());
+  Device device = Device::open("cuda:0");
+  cache.add(Bundle::open(file()));
+  Kernel same = get(cache, device, "add v1");
+  {
+    Kernel old = get(cache, device);
+    cache.add(Bundle::open(file("b.twb")));
+    Kernel replaced = get(cache, device);
+    EXPECT_EQ(text_of(replaced.assembled()), "new");
+    EXPECT_EQ(text_of(old.assembled()), "old");  // launches of it go on
+    EXPECT_EQ(&get(cache, device).loaded(), &replaced.loaded());
+    EXPECT_EQ(&get(cache, device, "add v1").loaded(), &same.loaded()) << "equal code stays";
+    EXPECT_EQ(status().libraries + status().modules, 3);
+  }
+  EXPECT_EQ(status().libraries + status().modules, 2) << "what nothing uses is unloaded";
+}
+
+TEST_F(BundleTest, CodeOfAnAssemblerNewerThanTheDriverIsPassedOver) {
+  BundleKernel newer = kernel("scale v1", "too new");
+  newer.assembled.assembler = "ptxas 99.0.1";
+  write({newer});
+  KernelCache cache(options());
+  cache.add(Bundle::open(file()));
+  get(cache, Device::open("cuda:0"));
+  EXPECT_EQ(cache.counters().bundle_hits, 0);
+  ASSERT_EQ(cache.warnings().size(), 1u);
+  EXPECT_EQ(
+      cache.warnings()[0],
+      "kernel cache: a bundle has scale from ptxas 99.0.1, which is newer than the driver; it "
+      "is passed over");
+}
+
+TEST_F(BundleTest, AnOfflineDeviceCollectsTheKernelsOfItsLaunches) {
+  OfflineCompiler compiler(known_gpu("NVIDIA H200"));
+  KernelCache cache(options());
+  compiler.set_problem("scale N=4");
+  Kernel made = get(cache, compiler.device());
+  Stream stream = Stream::default_of(compiler.device());
+  Parameters parameters;
+  parameters.add(std::uint64_t{1});
+  made.launch({.grid = {3, 1, 1}, .block = {64, 1, 1}}, parameters, stream);
+  made.launch({.grid = {9, 1, 1}, .block = {64, 1, 1}}, parameters, stream);
+  std::vector<BundleKernel> kernels = compiler.kernels();
+  ASSERT_EQ(kernels.size(), 1u);
+  EXPECT_EQ(kernels[0].front_key, "scale v1");
+  EXPECT_EQ(kernels[0].problem, "scale N=4");
+  EXPECT_EQ(kernels[0].launch.grid, (Dim3{3, 1, 1}));
+  EXPECT_EQ(kernels[0].parameter_bytes, 8);
+  EXPECT_EQ(text_of(kernels[0].assembled), "code");
+  write_bundle(file(), kernels);
+  EXPECT_EQ(Bundle::open(file()).find("scale v1", {90, 'a'}, {}), 0);
+}
+
+TEST_F(BundleTest, AnUnknownGpuIsAnErrorThatListsTheKnownOnes) {
+  EXPECT_EQ(error_of([] { known_gpu("H2000"); }),
+            "no GPU is known as 'H2000'; known are NVIDIA A100-SXM4-80GB, NVIDIA H100 80GB HBM3, "
+            "NVIDIA H200; on a machine with one take its properties from cuda:N");
+}
+
+}  // namespace
+}  // namespace tilewright::test
