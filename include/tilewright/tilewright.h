@@ -66,8 +66,8 @@
 #include "tilewright/graph.h"
 #include "tilewright/kernel.h"
 #include "tilewright/launch.h"
-#include "tilewright/offline_compiler.h"
 #include "tilewright/link_input.h"
+#include "tilewright/offline_compiler.h"
 #include "tilewright/operator.h"
 #include "tilewright/stream.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tilewright emulate`: any PTX, run with checks on the CPU.
+#include "base/file.h"
 #include "cli/emulate_arguments.h"
 #include "cli/findings.h"
 #include "cli/inputs.h"
@@ -7,7 +8,6 @@
 #include "cli/program.h"
 #include "cli/text.h"
 #include "cli/whole_number.h"
-#include "base/file.h"
 #include "tilewright/module.h"
 
 #include <algorithm>
