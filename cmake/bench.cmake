@@ -10,6 +10,11 @@ if(TILEWRIGHT_TESTS) # traced and emulated, 65,536 inputs a function give the ho
   add_test(NAME maths_sweep.emulated COMMAND maths_sweep --device emu:sm_90a --stride 65537)
 endif()
 
+# The GEMMs of the lessons beside cuBLASLt: its own options, too.
+tilewright_program(gemm_bench SOURCES ${PROJECT_SOURCE_DIR}/bench/gemm/gemm.cpp
+  ${PROJECT_SOURCE_DIR}/bench/gemm/cublaslt.cpp)
+set_target_properties(gemm_bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
+
 find_package(benchmark QUIET)
 if(NOT benchmark_FOUND)
   message(STATUS "Google Benchmark not found: the benchmarks are not built")

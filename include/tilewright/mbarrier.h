@@ -19,6 +19,9 @@ class Mbarrier {
 
   /// Counts one arrival and releases what the thread wrote before.
   void arrive(SourceLoc at = SourceLoc::here()) const;
+  /// Counts one arrival of a thread that has only read what the mbarrier guards: the reads have
+  /// ended, and nothing it wrote is released to peers. At a peer's mbarrier far cheaper.
+  void arrive_after_reads(SourceLoc at = SourceLoc::here()) const;
   /// Expects `bytes` more from asynchronous copies in this phase, then arrives.
   void arrive_expect_tx(const Arg& bytes) const;
   /// Expects `bytes` more without arriving.

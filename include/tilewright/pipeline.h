@@ -14,12 +14,10 @@
 
 namespace tilewright {
 
-namespace detail {
-
 /// The stage that a loop is at, and the parity of the mbarrier phase that it uses there.
-class StageCounter {
+class StageCursor {
  public:
-  StageCounter(int stages, int first, SourceLoc at);
+  StageCursor(int stages, int first, SourceLoc at = SourceLoc::here());
   Value stage() const { return Value(stage_, at_).assume({1, 0, stages_ - 1}); }
   Value parity() const { return Value(parity_, at_); }
   void advance();
@@ -30,6 +28,8 @@ class StageCounter {
   Var stage_;
   Var parity_;
 };
+
+namespace detail {
 
 /// The number of steps as a value: a literal is s32.
 Value pipeline_steps(const char* what, int stages, const Arg& n);
@@ -49,8 +49,8 @@ void pipeline(int stages, const Arg& n, Load&& load, Compute&& compute) {
     if_(Arg(step, at) < Arg(steps, at), [&] { load(step, constant(s32, Arg(s, at))); });
     cp_async_commit(at);
   }
-  detail::StageCounter read(stages, 0, at);
-  detail::StageCounter fill(stages, stages - 1, at);
+  StageCursor read(stages, 0, at);
+  StageCursor fill(stages, stages - 1, at);
   for_(Arg(steps, at), [&](const Value& i) {
     cp_async_wait(stages - 2, at);
     barrier({}, at);  // this step's bytes are there, and the previous step's stage is free
@@ -63,12 +63,28 @@ void pipeline(int stages, const Arg& n, Load&& load, Compute&& compute) {
   });
 }
 
-/// Stages that one warp fills by bulk copies and other warps read: each has a mbarrier for "full"
-/// and one for "empty".
+/// Stages that one warp fills by bulk or tensor copies and other warps read: each has a mbarrier
+/// for "full" and one for "empty". In a cluster a stage is empty when the consumers of all its
+/// blocks have released it, so that copies may be multicast.
 class BulkPipeline {
  public:
-  /// Makes the mbarriers and passes a barrier of the whole block.
-  BulkPipeline(int stages, int consumer_warps, SourceLoc at = SourceLoc::here());
+  /// Makes the mbarriers and passes a barrier of the whole block, or of the whole cluster if it has
+  /// several blocks. `consumer_warps` counts those of one block.
+  BulkPipeline(int stages, int consumer_warps, int cluster_blocks = 1,
+               SourceLoc at = SourceLoc::here());
+
+  // Step by step: each side keeps a cursor, and advances it when it is done with a stage.
+
+  StageCursor cursor(SourceLoc at = SourceLoc::here()) const { return {stages_, 0, at}; }
+  /// By the thread that begins the copies: waits until the stage is empty. The copies complete at
+  /// the mbarrier returned, which must expect them (arrive_expect_tx).
+  Mbarrier acquire(const StageCursor& cursor, SourceLoc at = SourceLoc::here()) const;
+  /// By a consumer: waits until the stage is full.
+  void wait_full(const StageCursor& cursor, SourceLoc at = SourceLoc::here()) const;
+  /// By every consumer warp, whole, when it has read the stage.
+  void release(const StageCursor& cursor, SourceLoc at = SourceLoc::here()) const;
+
+  // As loops.
 
   /// By one warp: `load(Value i, Value stage, Mbarrier full)` for i = 0 .. n - 1 in one of its
   /// threads, when the stage is empty; it calls full.arrive_expect_tx() and begins the copies.
@@ -77,12 +93,10 @@ class BulkPipeline {
     SourceLoc at = n.at();
     Value steps = detail::pipeline_steps("produce", stages_, n);
     if_(Arg(lane_idx(at), at) == Arg(0, at), [&] {
-      detail::StageCounter at_stage(stages_, 0, at);
+      StageCursor at_stage = cursor(at);
       for_(Arg(steps, at), [&](const Value& i) {
-        Value stage = at_stage.stage();
-        // The phase before the first counts as complete: new stages are empty.
-        empty_.at(stage, at).wait(Arg(at_stage.parity(), at) ^ Arg(1, at));
-        load(i, stage, full_.at(stage, at));
+        Mbarrier full = acquire(at_stage, at);
+        load(i, at_stage.stage(), full);
         at_stage.advance();
       });
     });
@@ -94,19 +108,18 @@ class BulkPipeline {
   void consume(const Arg& n, Compute&& compute) const {
     SourceLoc at = n.at();
     Value steps = detail::pipeline_steps("consume", stages_, n);
-    detail::StageCounter at_stage(stages_, 0, at);
+    StageCursor at_stage = cursor(at);
     for_(Arg(steps, at), [&](const Value& i) {
-      Value stage = at_stage.stage();
-      full_.at(stage, at).wait(Arg(at_stage.parity(), at));
-      compute(i, stage);
-      warp_barrier(0xffffffffu, at);
-      if_(Arg(lane_idx(at), at) == Arg(0, at), [&] { empty_.at(stage, at).arrive(at); });
+      wait_full(at_stage, at);
+      compute(i, at_stage.stage());
+      release(at_stage, at);
       at_stage.advance();
     });
   }
 
  private:
   int stages_;
+  int cluster_blocks_;
   Mbarriers full_, empty_;
 };
 

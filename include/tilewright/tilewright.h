@@ -37,6 +37,7 @@
 #include "tilewright/inline_ptx.h"
 #include "tilewright/math.h"
 #include "tilewright/math_functions.h"
+#include "tilewright/matrix_tile.h"
 #include "tilewright/mbarrier.h"
 #include "tilewright/mma.h"
 #include "tilewright/ordered.h"
@@ -45,11 +46,13 @@
 #include "tilewright/tensor.h"
 #include "tilewright/tensor_map_arg.h"
 #include "tilewright/thread.h"
+#include "tilewright/tile_scheduler.h"
 #include "tilewright/tma.h"
 #include "tilewright/trace.h"
 #include "tilewright/value.h"
 #include "tilewright/view.h"
 #include "tilewright/warp.h"
+#include "tilewright/wgmma.h"
 
 // emu
 #include "tilewright/diagnostic.h"

@@ -92,6 +92,14 @@ void Mbarrier::arrive(SourceLoc at) const {
             at);
 }
 
+void Mbarrier::arrive_after_reads(SourceLoc at) const {
+  // Without a scope it is the block's own. At scope cluster ptxas emits a fence of the whole GPU.
+  bool own = cell_.tensor().space() == MemorySpace::shared;
+  Tracer::current("arrive_after_reads", at)
+      .emit(own ? "mbarrier.arrive.shared.b64" : "mbarrier.arrive.shared::cluster.b64",
+            {ptx::sink(), lang::address_operand(cell_, at)}, at);
+}
+
 void Mbarrier::arrive_expect_tx(const Arg& bytes) const {
   SourceLoc at = bytes.at();
   Tracer& tracer = Tracer::current("arrive_expect_tx", at);

@@ -3,6 +3,7 @@
 #include "tilewright/pipeline.h"
 
 #include "lang/tracer.h"
+#include "tilewright/cluster.h"
 #include "tilewright/ordered.h"
 
 #include <algorithm>
@@ -12,18 +13,18 @@ namespace tilewright {
 
 using lang::Tracer;
 
-namespace detail {
-
-StageCounter::StageCounter(int stages, int first, SourceLoc at)
+StageCursor::StageCursor(int stages, int first, SourceLoc at)
     : stages_(stages), at_(at), stage_(s32, Arg(first, at)), parity_(u32, Arg(0, at)) {}
 
-void StageCounter::advance() {
+void StageCursor::advance() {
   Value next = Arg(stage_, at_) + Arg(1, at_);
   Value wraps = Arg(next, at_) == Arg(stages_, at_);
   Value flipped = Arg(parity_, at_) ^ Arg(1, at_);
   parity_ = select(Arg(wraps, at_), Arg(flipped, at_), Arg(parity_, at_));
   stage_ = select(Arg(wraps, at_), Arg(0, at_), Arg(next, at_));
 }
+
+namespace detail {
 
 Value pipeline_steps(const char* what, int stages, const Arg& n) {
   SourceLoc at = n.at();
@@ -97,14 +98,58 @@ void set_role_registers(int registers, SourceLoc at) {
 
 }  // namespace detail
 
-BulkPipeline::BulkPipeline(int stages, int consumer_warps, SourceLoc at)
-    : stages_(stages), full_(stages, at), empty_(stages, at) {
+namespace {
+
+void require_cluster(int blocks, SourceLoc at) {
+  Tracer& tracer = Tracer::current("BulkPipeline", at);
+  const auto& known = tracer.function().tuning.reqnctapercluster;
+  int has = known[0] > 0 ? known[0] * known[1] * known[2] : 1;
+  if (blocks == has || (blocks == 1 && has > 1)) return;
+  throw Error(ErrorKind::user,
+              "BulkPipeline: for clusters of " + std::to_string(blocks) +
+                  " blocks; TraceOptions::cluster has " + std::to_string(has),
+              at);
+}
+
+}  // namespace
+
+BulkPipeline::BulkPipeline(int stages, int consumer_warps, int cluster_blocks, SourceLoc at)
+    : stages_(stages), cluster_blocks_(cluster_blocks), full_(stages, at), empty_(stages, at) {
+  require_cluster(cluster_blocks, at);
   if_(Arg(linear_thread_idx(at), at) == Arg(0, at), [&] {
     full_.init(1, at);
-    empty_.init(consumer_warps, at);
+    empty_.init(consumer_warps * cluster_blocks, at);
     fence_mbarrier_init(at);  // also for the copy engine's sake
   });
-  barrier({}, at);
+  if (cluster_blocks > 1) {
+    cluster_barrier(at);
+  } else {
+    barrier({}, at);
+  }
+}
+
+Mbarrier BulkPipeline::acquire(const StageCursor& cursor, SourceLoc at) const {
+  Value stage = cursor.stage();
+  // The phase before the first counts as complete: new stages are empty.
+  empty_.at(stage, at).wait(Arg(cursor.parity(), at) ^ Arg(1, at));
+  return full_.at(stage, at);
+}
+
+void BulkPipeline::wait_full(const StageCursor& cursor, SourceLoc at) const {
+  full_.at(cursor.stage(), at).wait(Arg(cursor.parity(), at));
+}
+
+void BulkPipeline::release(const StageCursor& cursor, SourceLoc at) const {
+  Mbarrier empty = empty_.at(cursor.stage(), at);
+  warp_barrier(0xffffffffu, at);
+  Value lane = lane_idx(at);
+  if (cluster_blocks_ == 1) {
+    if_(Arg(lane, at) == Arg(0, at), [&] { empty.arrive(at); });
+    return;
+  }
+  // Each lane tells one of the blocks, whose copies may write here.
+  if_(Arg(lane, at) < Arg(cluster_blocks_, at),
+      [&] { empty.peer(Arg(lane, at), at).arrive_after_reads(at); });
 }
 
 }  // namespace tilewright

@@ -3,6 +3,7 @@
 #include "tilewright/tma.h"
 
 #include "lang/address.h"
+#include "lang/tensor_copy.h"
 
 #include <string>
 #include <vector>
@@ -15,8 +16,8 @@ using lang::Tracer;
 constexpr int kBoxAlignment = 128;  // bytes; PTX ISA, cp.async.bulk.tensor
 
 /// [map, {coordinates}]
-ptx::Operand map_operand(const char* what, const TensorMapParam& map,
-                         std::initializer_list<Arg> coordinates, SourceLoc at) {
+ptx::Operand map_operand(const char* what, const TensorMapParam& map, lang::Coordinates coordinates,
+                         SourceLoc at) {
   Tracer& tracer = Tracer::current(what, at);
   if (static_cast<int>(coordinates.size()) != map.rank()) {
     throw Error(ErrorKind::user,
@@ -72,21 +73,21 @@ void tensor_prefetch(const TensorMapParam& map, SourceLoc at) {
   tracer.emit("prefetch.tensormap", {ptx::address(tracer.reg_of(map.address(), at))}, at);
 }
 
-void tensor_load(const Element& destination, const TensorMapParam& map,
-                 std::initializer_list<Arg> coordinates, const Mbarrier& done, SourceLoc at) {
-  ptx::Operand box = box_operand("tensor_load", map, destination, at);
-  ptx::Operand source = map_operand("tensor_load", map, coordinates, at);
-  Tracer::current("tensor_load", at)
-      .emit(with_rank("cp.async.bulk.tensor.", map,
-                      ".shared::cluster.global.tile.mbarrier::complete_tx::bytes"),
-            {box, source, lang::address_operand(done.cell(), at)}, at);
+namespace lang {
+
+void tensor_load(const char* what, const Element& destination, const TensorMapParam& map,
+                 Coordinates coordinates, const Mbarrier& done, SourceLoc at) {
+  Tracer& tracer = Tracer::current(what, at);
+  ptx::Operand box = box_operand(what, map, destination, at);
+  ptx::Operand source = map_operand(what, map, coordinates, at);
+  tracer.emit(with_rank("cp.async.bulk.tensor.", map,
+                        ".shared::cluster.global.tile.mbarrier::complete_tx::bytes"),
+              {box, source, address_operand(done.cell(), at)}, at);
 }
 
-void tensor_load_multicast(const Element& destination, const TensorMapParam& map,
-                           std::initializer_list<Arg> coordinates, const Mbarrier& done,
-                           const Arg& blocks) {
+void tensor_load_multicast(const char* what, const Element& destination, const TensorMapParam& map,
+                           Coordinates coordinates, const Mbarrier& done, const Arg& blocks) {
   SourceLoc at = blocks.at();
-  const char* what = "tensor_load_multicast";
   Tracer& tracer = Tracer::current(what, at);
   ptx::Operand box = box_operand(what, map, destination, at);
   ptx::Operand source = map_operand(what, map, coordinates, at);
@@ -94,16 +95,34 @@ void tensor_load_multicast(const Element& destination, const TensorMapParam& map
   tracer.emit(with_rank("cp.async.bulk.tensor.", map,
                         ".shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::"
                         "cluster"),
-              {box, source, lang::address_operand(done.cell(), at), mask}, at);
+              {box, source, address_operand(done.cell(), at), mask}, at);
+}
+
+void tensor_store(const char* what, const TensorMapParam& map, Coordinates coordinates,
+                  const Element& source, SourceLoc at) {
+  Tracer& tracer = Tracer::current(what, at);
+  ptx::Operand box = box_operand(what, map, source, at);
+  ptx::Operand destination = map_operand(what, map, coordinates, at);
+  tracer.emit(with_rank("cp.async.bulk.tensor.", map, ".global.shared::cta.tile.bulk_group"),
+              {destination, box}, at);
+}
+
+}  // namespace lang
+
+void tensor_load(const Element& destination, const TensorMapParam& map,
+                 std::initializer_list<Arg> coordinates, const Mbarrier& done, SourceLoc at) {
+  lang::tensor_load("tensor_load", destination, map, coordinates, done, at);
+}
+
+void tensor_load_multicast(const Element& destination, const TensorMapParam& map,
+                           std::initializer_list<Arg> coordinates, const Mbarrier& done,
+                           const Arg& blocks) {
+  lang::tensor_load_multicast("tensor_load_multicast", destination, map, coordinates, done, blocks);
 }
 
 void tensor_store(const TensorMapParam& map, std::initializer_list<Arg> coordinates,
                   const Element& source, SourceLoc at) {
-  ptx::Operand box = box_operand("tensor_store", map, source, at);
-  ptx::Operand destination = map_operand("tensor_store", map, coordinates, at);
-  Tracer::current("tensor_store", at)
-      .emit(with_rank("cp.async.bulk.tensor.", map, ".global.shared::cta.tile.bulk_group"),
-            {destination, box}, at);
+  lang::tensor_store("tensor_store", map, coordinates, source, at);
 }
 
 void tensor_add(const TensorMapParam& map, std::initializer_list<Arg> coordinates,

@@ -494,6 +494,27 @@ void Tracer::require_converged(const char* what, Uniformity group, SourceLoc at)
               at);
 }
 
+std::vector<std::uint32_t> Tracer::open_regions() const {
+  std::vector<std::uint32_t> ids;
+  ids.reserve(regions_.size());
+  for (const Region& region : regions_)
+    ids.push_back(region.id);
+  return ids;
+}
+
+void Tracer::note_wgmma_wait(int pending) {
+  wgmma_waits_.push_back({wgmma_groups - pending, regions_.back().id});
+}
+
+bool Tracer::wgmma_waited(int group, const std::vector<std::uint32_t>& regions) const {
+  return std::any_of(wgmma_waits_.begin(), wgmma_waits_.end(), [&](const WgmmaWait& wait) {
+    // Around the wgmma, or around the reader: neither can be reached past the wait.
+    bool around = is_open(wait.region) ||
+                  std::find(regions.begin(), regions.end(), wait.region) != regions.end();
+    return wait.done >= group && around;
+  });
+}
+
 ptx::SiteId Tracer::site(SourceLoc at) {
   if (attributed_.line > 0) at = attributed_;
   if (at.line <= 0) return 0;

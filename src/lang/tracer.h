@@ -145,7 +145,15 @@ class Tracer {
   // Facts of the launch that the trace may use.
   std::array<int, 3> block{0, 0, 0};  ///< threads of a block; 0: not known
   std::uint32_t used_barriers = 1;    ///< bit i: barrier i is taken; 0 is the whole block's
+  int wgmma_groups = 0;               ///< committed so far
   std::vector<Value> symbols;         ///< values behind the layout's dynamic integers, by id - 1
+
+  /// The regions around this point, outermost first.
+  std::vector<std::uint32_t> open_regions() const;
+  /// Records that all but the newest `pending` wgmma groups are done here.
+  void note_wgmma_wait(int pending);
+  /// Whether a wait for the group lies on every path from its wgmma, in `regions`, to here.
+  bool wgmma_waited(int group, const std::vector<std::uint32_t>& regions) const;
 
   /// A special register, read once at the kernel's entry if anything uses it.
   Value special(const char* register_name, Type type, Uniformity uniformity, Facts facts);
@@ -197,6 +205,11 @@ class Tracer {
   std::vector<Waiting> waiting_;
   ptx::RegId functions_begun_ = 0;
   void use_special(ptx::RegId reg, SourceLoc at);
+  struct WgmmaWait {
+    int done;  ///< groups up to this one
+    std::uint32_t region;
+  };
+  std::vector<WgmmaWait> wgmma_waits_;
   SourceLoc attributed_{};
   SourceLoc latest_{};
   std::array<int, 4> reg_counts_{};  // pred, 16, 32, 64
