@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace tilewright {
 
@@ -18,7 +19,17 @@ enum class TensorSwizzle : std::uint8_t { none, b32, b64, b128 };
 /// What a load gives for elements outside of the tensor; NaN for floating point only.
 enum class TensorFill : std::uint8_t { zeros, nan };
 
-/// A tiled tensor map; index 0 is the innermost dimension.
+/// im2col mode, for convolutions: a copy moves pixels (the dimensions between the channels and the
+/// batch, innermost first), one after another within a bounding box, instead of a box.
+struct Im2col {
+  std::array<int, 3> lower{};  ///< the box's first pixel
+  std::array<int, 3> upper{};  ///< its last pixel, from the tensor's last one
+  std::uint32_t channels = 1;  ///< of a pixel, each at most 256
+  std::uint32_t pixels = 1;    ///< of a copy, at most 1024
+  friend bool operator==(const Im2col&, const Im2col&) = default;
+};
+
+/// A tensor map; index 0 is the innermost dimension.
 struct TensorMap {
   Type type = Type::u8;
   int rank = 1;  ///< 1 to 5
@@ -29,6 +40,7 @@ struct TensorMap {
   std::array<std::uint32_t, 5> element_strides{1, 1, 1, 1, 1};
   TensorSwizzle swizzle = TensorSwizzle::none;
   TensorFill fill = TensorFill::zeros;
+  std::optional<Im2col> im2col = {};  ///< instead of `box`; rank 3 to 5, emulated devices only
   friend bool operator==(const TensorMap&, const TensorMap&) = default;
 };
 

@@ -278,8 +278,10 @@ Flow exec_store_async(Exec& x, const Inst& in) {
       std::memcpy(data.data() + i * info.bytes, &v, static_cast<std::size_t>(info.bytes));
     }
     const BulkAgent agent = take_agent(*x.block);
+    Actor actor = bulk_actor(x, lane, agent, reduces ? "red.async" : "st.async");
+    actor.async_proxy = false;  // the manual puts bulk copies and wgmma there, and no others
     note_bulk(x, lane, Space::shared_cluster, to, size, reduces ? Access::atomic : Access::write,
-              bulk_actor(x, lane, agent, reduces ? "red.async" : "st.async"));
+              actor);
     const std::uint32_t thread = x.warp->thread(lane);
     owner->issued.push_back({agent.agent, agent.epoch, x.block->number, thread, x.pc, false});
     const SnapshotRef done = join(completion(*x.block, agent), nullptr);

@@ -295,6 +295,23 @@ Flow exec_load_param(Exec& x, const Inst& in) {
 }
 
 /// prefetch, discard and the like: no effect but on speed; addresses are not checked.
-Flow exec_prefetch(Exec&, const Inst&) { return Flow::next; }
+/// `discard` leaves 128 bytes undetermined; prefetches and priorities change no memory.
+Flow exec_prefetch(Exec& x, const Inst& in) {
+  if (in.info->opcode->row().opcode != "discard") return Flow::next;
+  constexpr std::int64_t kLine = 128;
+  const Addresses a = read_addresses(x, in, 0);
+  for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(left));
+    Located l;
+    if (!locate(x, lane, Space::global, a.at[lane], kLine, kLine, Purpose::write, l)) continue;
+    if (l.shadowed) {
+      note_access(x, lane, l.target, a.at[lane], kLine, Access::write, Strength::weak,
+                  thread_actor(x, lane));
+    }
+    set_initialized(l, 0, kLine, false);
+    x.run->changed();
+  }
+  return Flow::next;
+}
 
 }  // namespace tilewright::emu::detail

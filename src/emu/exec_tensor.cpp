@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// cp.async.bulk.tensor and cp.reduce.async.bulk.tensor in tile mode, and tensormap instructions.
+// cp.async.bulk.tensor and cp.reduce.async.bulk.tensor, and tensormap instructions.
 #include "emu/async.h"
 #include "emu/atomics.h"
 #include "emu/bulk.h"
 #include "emu/gather.h"
 #include "emu/handlers.h"
 #include "emu/mbarrier.h"
+#include "emu/tensor_box.h"
 #include "emu/tensor_map.h"
 
 #include <bit>
@@ -51,62 +52,26 @@ std::optional<TensorMap> fetch_map(Exec& x, unsigned lane, std::uint64_t address
       return std::nullopt;
     }
     read_bytes(*x.run, nullptr, address, bytes);
+    if (x.run->edited_maps.contains(address) && x.checks(Kind::proxy_fence)) {
+      refuse(x, lane, Kind::proxy_fence,
+             "uses the tensor map at " + hex(address) +
+                 ", which was edited with no fence.proxy.tensormap::generic.acquire since");
+    }
   }
   std::optional<TensorMap> map = decode_tensor_map(bytes);
   if (!map) {
     refuse(x, lane, Kind::illegal_instruction,
            "names bytes at " + hex(address) +
                " that are no tensor map of the emulator; make it with encode_tensor_map");
+    return std::nullopt;
+  }
+  try {
+    check_tensor_map(*map);  // tensormap.replace makes maps that nothing has checked
+  } catch (const Error& error) {
+    refuse(x, lane, Kind::illegal_instruction, "names a " + error.message());
+    return std::nullopt;
   }
   return map;
-}
-
-/// One run of consecutive elements of the box: inside the tensor, or filled.
-struct Segment {
-  std::uint64_t global = 0;
-  std::uint32_t shared = 0;  ///< offset in the box
-  std::uint32_t bytes = 0;
-  bool inside = false;
-};
-
-std::vector<Segment> segments_of(const TensorMap& map, const std::array<std::int64_t, 5>& at) {
-  std::vector<Segment> out;
-  const auto size = static_cast<std::uint32_t>(bytes(map.type));
-  std::array<std::uint32_t, 5> count{1, 1, 1, 1, 1};
-  for (int d = 0; d < map.rank; ++d) {
-    const auto i = static_cast<std::size_t>(d);
-    count[i] = (map.box[i] + map.element_strides[i] - 1) / map.element_strides[i];
-  }
-  std::uint32_t shared = 0;
-  std::array<std::uint32_t, 5> j{};
-  const std::uint64_t rows = std::uint64_t{count[1]} * count[2] * count[3] * count[4];
-  for (std::uint64_t row = 0; row < rows; ++row) {
-    std::uint64_t rest = row;
-    bool inside = true;
-    std::uint64_t base = map.address;
-    for (std::size_t d = 1; d < 5; ++d) {
-      j[d] = static_cast<std::uint32_t>(rest % count[d]);
-      rest /= count[d];
-      if (static_cast<int>(d) >= map.rank) continue;
-      const std::int64_t c = at[d] + std::int64_t{j[d]} * map.element_strides[d];
-      inside &= c >= 0 && static_cast<std::uint64_t>(c) < map.extents[d];
-      base += static_cast<std::uint64_t>(c) * map.strides[d - 1];
-    }
-    for (std::uint32_t e = 0; e < count[0]; ++e) {
-      const std::int64_t c = at[0] + std::int64_t{e} * map.element_strides[0];
-      const bool in = inside && c >= 0 && static_cast<std::uint64_t>(c) < map.extents[0];
-      const std::uint64_t global = base + static_cast<std::uint64_t>(c) * size;
-      const bool joins = !out.empty() && e > 0 && out.back().inside == in &&
-                         (!in || out.back().global + out.back().bytes == global);
-      if (joins) {
-        out.back().bytes += size;
-      } else {
-        out.push_back({global, shared, size, in});
-      }
-      shared += size;
-    }
-  }
-  return out;
 }
 
 std::uint32_t swizzled(std::uint32_t address, TensorSwizzle swizzle) {
@@ -248,8 +213,8 @@ void issue(Exec& x, unsigned lane, const TensorCopy& c) {
   enqueue(x, {x.grid, &block, owner, thread, group, std::move(deliver)});
 }
 
-std::array<std::int64_t, 5> coordinates(Exec& x, const Inst& in, int operand, unsigned lane) {
-  std::array<std::int64_t, 5> at{};
+TensorCoord coordinates(Exec& x, const Inst& in, int operand, unsigned lane) {
+  TensorCoord at{};
   const auto i = static_cast<std::size_t>(operand);
   for (std::size_t d = 0; d + 1 < in.info->count[i] && d < 5; ++d) {
     const Slot& s = in.slot[in.info->start[i] + 1 + d];
@@ -258,36 +223,60 @@ std::array<std::int64_t, 5> coordinates(Exec& x, const Inst& in, int operand, un
   return at;
 }
 
+/// Whether instruction and map agree on the mode, the rank, and a size that can be copied.
+bool fits(Exec& x, const Inst& in, unsigned lane, const TensorMap& map, int given) {
+  std::string why;
+  const bool im2col = has(in, "im2col") || has(in, "im2col_no_offs");
+  if (given != map.rank) {
+    why = "gives " + std::to_string(given) + " coordinates for a tensor of rank " +
+          std::to_string(map.rank);
+  } else if (im2col != map.im2col.has_value()) {
+    why = im2col ? "is in im2col mode, but its tensor map is tiled"
+                 : "is in tile mode, but its tensor map is of im2col mode";
+  } else if (box_bytes(map) > static_cast<std::uint64_t>(x.grid->shared_bytes)) {
+    why = "moves " + std::to_string(box_bytes(map)) + " bytes, but the block has " +
+          std::to_string(x.grid->shared_bytes) + " of shared memory";
+  }
+  if (!why.empty()) refuse(x, lane, Kind::illegal_instruction, std::move(why));
+  return why.empty();
+}
+
+std::vector<Segment> segments_of(Exec& x, const Inst& in, unsigned lane, const TensorMap& map,
+                                 const TensorCoord& at) {
+  if (!map.im2col) return tile_segments(map, at);
+  std::array<std::int64_t, 3> offsets{};
+  constexpr std::size_t kOffsets = 3;  // the operand
+  for (std::size_t i = 0; has(in, "im2col") && i < in.info->count[kOffsets]; ++i) {
+    const Slot& s = in.slot[in.info->start[kOffsets] + i];
+    offsets[i] = static_cast<std::int64_t>(x.value(s, lane) & 0xffff);
+  }
+  return im2col_segments(map, at, offsets);
+}
+
 }  // namespace
 
 Flow exec_tensor_copy(Exec& x, const Inst& in) {
-  const bool im2col = has(in, "im2col") || has(in, "im2col_no_offs");
-  if (im2col) return exec_unsupported(x, in);
   const bool load = has(in, "mbarrier::complete_tx::bytes");
   const int tensor = load ? 1 : 0, shared = load ? 0 : 1;
+  const std::size_t multicast = has(in, "im2col") ? 4 : 3;
   for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));
     const std::optional<TensorMap> map = fetch_map(x, lane, address_operand(x, in, tensor, lane));
-    if (!map) continue;
-    const auto given = static_cast<int>(in.info->count[static_cast<std::size_t>(tensor)]) - 1;
-    if (given != map->rank) {
-      refuse(x, lane, Kind::illegal_instruction,
-             "gives " + std::to_string(given) + " coordinates for a tensor of rank " +
-                 std::to_string(map->rank));
-      continue;
-    }
+    const int given = in.info->count[static_cast<std::size_t>(tensor)] - 1;
+    if (!map || !fits(x, in, lane, *map, given)) continue;
     TensorCopy c;
     c.map = *map;
     c.load = load;
-    c.segments = segments_of(*map, coordinates(x, in, tensor, lane));
-    for (const Segment& s : c.segments)
-      c.bytes += s.bytes;
+    c.segments = segments_of(x, in, lane, *map, coordinates(x, in, tensor, lane));
+    for (const Segment& segment : c.segments)
+      c.bytes += segment.bytes;
     c.shared = address_operand(x, in, shared, lane);
     c.reduce = in.info->atom;
     if (load) c.mbarrier = address_operand(x, in, 2, lane);
     std::uint32_t ranks = 0;
     if (has(in, "multicast::cluster")) {
-      ranks = static_cast<std::uint32_t>(x.value(in.slot[in.info->start[3]], lane)) & 0xffff;
+      ranks =
+          static_cast<std::uint32_t>(x.value(in.slot[in.info->start[multicast]], lane)) & 0xffff;
     }
     if (ranks == 0) issue(x, lane, c);
     for (; ranks != 0; ranks &= ranks - 1) {
@@ -359,6 +348,7 @@ Flow exec_tensormap(Exec& x, const Inst& in) {
     EncodedTensorMap bytes{};
     read_bytes(*x.run, owner, from, bytes);
     write_bytes(*x.run, nullptr, to, bytes);
+    x.run->edited_maps.insert(to);
     return Flow::next;
   }
   for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
@@ -369,7 +359,7 @@ Flow exec_tensormap(Exec& x, const Inst& in) {
       space = space_of(at);
       if (space == Space::shared) at %= kWindowBytes;
     }
-    edit_map(x, in, lane, space, at);
+    if (edit_map(x, in, lane, space, at) && space == Space::global) x.run->edited_maps.insert(at);
   }
   return Flow::next;
 }

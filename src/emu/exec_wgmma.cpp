@@ -6,6 +6,7 @@
 #include "emu/gather.h"
 #include "emu/handlers.h"
 #include "emu/number.h"
+#include "emu/sparse.h"
 #include "emu/wgmma.h"
 #include "ptx/semantics/matrix.h"
 
@@ -21,8 +22,11 @@ namespace sem = ptx::semantics;
 
 struct Shape {
   int n = 0, k = 0;
-  Type d = Type::none, a = Type::none, b = Type::none;
-  int width = 0;  ///< bits of an element of a and b
+  Type d = Type::none;
+  Element a, b;
+  bool sparse = false;
+  int width() const { return a.bits; }
+  int a_columns() const { return sparse ? k / 2 : k; }  ///< that are stored
 };
 
 Shape read_shape(const ptx::Opcode& op) {
@@ -40,9 +44,9 @@ Shape read_shape(const ptx::Opcode& op) {
     }
   }
   s.d = op.type(0);
-  s.a = op.type(1);
-  s.b = op.type(2);
-  if (s.a != Type::none) s.width = s.a == Type::tf32 ? 32 : bits(s.a);
+  s.a = element(op, 1);
+  s.b = element(op, 2);
+  s.sparse = op.has(ptx::mod("sp"));
   return s;
 }
 
@@ -55,78 +59,82 @@ std::int64_t number_operand(Exec& x, const Inst& in, int operand, std::int64_t o
   return static_cast<std::int32_t>(x.value(slot_at(in, operand, 0), 0));
 }
 
+/// Operands behind b and, if sparse, its metadata and selector: scale-d, then the modifiers of a
+/// and b.
+int modifier(const Shape& s, int i) { return (s.sparse ? 5 : 3) + i; }
+
 /// Element matrices as floats (or integers), row-major.
 struct Matrices {
   std::vector<float> a, b, c;
   std::vector<std::int32_t> ia, ib, ic;
 };
 
-void read_shared_elements(const Block& block, std::uint32_t address, Type type, int width, float& f,
-                          std::int32_t& i) {
+bool integer(const Shape& s) { return s.d == Type::s32; }
+
+/// The element that begins at a bit of the byte at an address of shared memory.
+double shared_element(const Block& block, std::uint32_t address, std::uint32_t bit, Element e) {
   std::uint64_t bits = 0;
   const std::uint64_t offset = address - std::uint64_t{kSharedBase};
-  const auto bytes = static_cast<std::size_t>(width / 8);
+  const auto bytes = static_cast<std::size_t>(std::max(e.bits / 8, 1));
   if (offset + bytes <= block.shared.size()) {
     std::memcpy(&bits, block.shared.data() + offset, bytes);
   }
-  const double v = decode_number(type, bits);
-  f = static_cast<float>(v);
-  i = type == Type::s8 || type == Type::u8 ? static_cast<std::int32_t>(v) : 0;
+  return decode_number(e, bits >> bit);
 }
 
-bool integer(const Shape& s) { return s.d == Type::s32; }
+double register_element(Exec& x, const PendingWgmma& op, const Shape& s, int r, int k) {
+  const int pack = 32 / s.width();
+  const int half = k / (4 * pack), t = k / pack % 4, e = k % pack;
+  const auto lane = static_cast<unsigned>(r % 8 * 4 + t);
+  const std::uint64_t word = x.value(slot_at(*op.inst, 1, r / 8 + 2 * half), lane);
+  return decode_number(s.a,
+                       s.width() == 32 ? word : word >> (e * s.width()) & ((1U << s.width()) - 1));
+}
 
 void read_a(Exec& x, const PendingWgmma& op, const Shape& s, Matrices& m) {
   const Inst& in = *op.inst;
-  const int scale = static_cast<int>(number_operand(x, in, 4, 1));
-  const int transposed = static_cast<int>(number_operand(x, in, 6, 0));
+  const auto scale = static_cast<double>(number_operand(x, in, modifier(s, 1), 1));
+  const bool transposed = number_operand(x, in, modifier(s, 3), 0) != 0;
   const bool registers = in.info->count[1] == 4;
   const MatrixDescriptor desc(op.a);
-  const int pack = 32 / s.width;
   const auto row0 = static_cast<std::uint32_t>(x.warp->id % 4 * 16);
+  const SparseOperand sparse{s.a, s.k};
+  const auto count = static_cast<std::size_t>(16 * s.k);
+  m.a.assign(count, 0);
+  m.ia.assign(count, 0);
   for (int r = 0; r < 16; ++r) {
-    for (int k = 0; k < s.k; ++k) {
-      float f = 0;
-      std::int32_t i = 0;
-      if (registers) {
-        const int half = k / (4 * pack), t = k / pack % 4, e = k % pack;
-        const auto lane = static_cast<unsigned>(r % 8 * 4 + t);
-        const std::uint64_t word = x.value(slot_at(in, 1, r / 8 + 2 * half), lane);
-        const std::uint64_t bits =
-            s.width == 32 ? word : word >> (e * s.width) & ((1U << s.width) - 1);
-        const double v = decode_number(s.a, bits);
-        f = static_cast<float>(v);
-        if (integer(s)) i = static_cast<std::int32_t>(v);
-      } else {
-        const auto kk = static_cast<std::uint32_t>(k);
-        const auto bytes = static_cast<std::uint32_t>(s.width / 8);
-        const std::uint32_t row = row0 + static_cast<std::uint32_t>(r);
-        const std::uint32_t at =
-            transposed != 0 ? desc.mn_major(kk, row * bytes) : desc.k_major(row, kk * bytes);
-        read_shared_elements(*x.block, at, s.a, s.width, f, i);
-      }
-      m.a.push_back(f * static_cast<float>(scale));
-      m.ia.push_back(i);
+    for (int k = 0; k < s.a_columns(); ++k) {
+      const auto bit = static_cast<std::uint32_t>(k * s.width());
+      const std::uint32_t row = row0 + static_cast<std::uint32_t>(r);
+      const std::uint32_t at = transposed
+                                   ? desc.mn_major(static_cast<std::uint32_t>(k),
+                                                   row * static_cast<std::uint32_t>(s.width()) / 8)
+                                   : desc.k_major(row, bit / 8);
+      const double v = scale * (registers ? register_element(x, op, s, r, k)
+                                          : shared_element(*x.block, at, bit % 8, s.a));
+      const int column =
+          s.sparse ? sparse_column(sparse, op.metadata[static_cast<std::size_t>(r)], k) : k;
+      const auto to = static_cast<std::size_t>(r * s.k + column);
+      m.a[to] = static_cast<float>(v);
+      if (integer(s)) m.ia[to] = static_cast<std::int32_t>(v);
     }
   }
 }
 
 void read_b(Exec& x, const PendingWgmma& op, const Shape& s, Matrices& m) {
   const Inst& in = *op.inst;
-  const int scale = static_cast<int>(number_operand(x, in, 5, 1));
+  const auto scale = static_cast<double>(number_operand(x, in, modifier(s, 2), 1));
   const bool a_in_registers = in.info->count[1] == 4;
-  const int transposed = static_cast<int>(number_operand(x, in, a_in_registers ? 6 : 7, 0));
+  const bool transposed = number_operand(x, in, modifier(s, a_in_registers ? 3 : 4), 0) != 0;
   const MatrixDescriptor desc(op.b);
-  const auto bytes = static_cast<std::uint32_t>(s.width / 8);
+  const auto width = static_cast<std::uint32_t>(s.width());
   for (std::uint32_t k = 0; k < static_cast<std::uint32_t>(s.k); ++k) {
     for (std::uint32_t n = 0; n < static_cast<std::uint32_t>(s.n); ++n) {
-      float f = 0;
-      std::int32_t i = 0;
       const std::uint32_t at =
-          transposed != 0 ? desc.mn_major(k, n * bytes) : desc.k_major(n, k * bytes);
-      read_shared_elements(*x.block, at, s.b, s.width, f, i);
-      m.b.push_back(f * static_cast<float>(scale));
-      m.ib.push_back(i);
+          transposed ? desc.mn_major(k, n * width / 8) : desc.k_major(n, k * width / 8);
+      const double v = scale * shared_element(*x.block, at, k * width % 8, s.b);
+      m.b.push_back(static_cast<float>(v));
+      m.ib.push_back(integer(s) ? static_cast<std::int32_t>(v) : 0);
     }
   }
 }
@@ -200,12 +208,13 @@ void note_operands(Exec& x, const PendingWgmma& op, const Shape& s) {
     if (!is_initialized(l, 0, 16)) report_uninitialized(x, 0, l.target, at, 16);
     return true;
   };
-  auto operand = [&](std::uint64_t bits, std::uint32_t first, std::uint32_t rows, bool transposed) {
+  auto operand = [&](std::uint64_t bits, std::uint32_t first, std::uint32_t rows,
+                     std::uint32_t columns, bool transposed) {
     const MatrixDescriptor desc(bits);
-    const auto bytes = static_cast<std::uint32_t>(s.width / 8);
-    const auto k_bytes = static_cast<std::uint32_t>(s.k) * bytes;
+    const auto bytes = static_cast<std::uint32_t>(s.width() / 8);
+    const std::uint32_t k_bytes = columns * static_cast<std::uint32_t>(s.width()) / 8;
     if (transposed) {
-      for (std::uint32_t k = 0; k < static_cast<std::uint32_t>(s.k); ++k) {
+      for (std::uint32_t k = 0; k < columns; ++k) {
         for (std::uint32_t b = first * bytes; b < (first + rows) * bytes; b += 16) {
           if (!note(desc.mn_major(k, b))) return;
         }
@@ -220,10 +229,11 @@ void note_operands(Exec& x, const PendingWgmma& op, const Shape& s) {
   };
   const bool a_in_registers = in.info->count[1] == 4;
   if (!a_in_registers) {
-    operand(op.a, x.warp->id % 4 * 16, 16, number_operand(x, in, 6, 0) != 0);
+    operand(op.a, x.warp->id % 4 * 16, 16, static_cast<std::uint32_t>(s.a_columns()),
+            number_operand(x, in, modifier(s, 3), 0) != 0);
   }
-  operand(op.b, 0, static_cast<std::uint32_t>(s.n),
-          number_operand(x, in, a_in_registers ? 6 : 7, 0) != 0);
+  operand(op.b, 0, static_cast<std::uint32_t>(s.n), static_cast<std::uint32_t>(s.k),
+          number_operand(x, in, modifier(s, a_in_registers ? 3 : 4), 0) != 0);
 }
 
 void report_missing_fence(Exec& x) {
@@ -261,8 +271,6 @@ void rebuild_in_flight(Warp& w) {
 
 Flow exec_wgmma(Exec& x, const Inst& in) {
   const Shape s = read_shape(*in.info->opcode);
-  const bool sparse = in.info->opcode->has(ptx::mod("sp"));
-  if (sparse || s.a == Type::none || s.n == 0) return exec_unsupported(x, in);
   if (gather_aligned(x) == Gather::wait) return Flow::stop;
   Warp& w = *x.warp;
   PendingWgmma op;
@@ -270,7 +278,7 @@ Flow exec_wgmma(Exec& x, const Inst& in) {
   op.pc = x.pc;
   op.frame_base = w.frames[x.split->frame].base;
   op.group = w.wgmma_group;
-  op.accumulate = x.value(slot_at(in, 3, 0), 0) != 0;
+  op.accumulate = x.value(slot_at(in, modifier(s, 0), 0), 0) != 0;
   if (in.info->count[1] == 1) op.a = x.value(slot_at(in, 1, 0), 0);
   op.b = x.value(slot_at(in, 2, 0), 0);
   op.agent = take_agent(*x.block);
@@ -282,6 +290,12 @@ Flow exec_wgmma(Exec& x, const Inst& in) {
     unfenced |= test(w.written, line_of(slot_at(in, 1, i)));
   }
   if (unfenced) report_missing_fence(x);
+  if (s.sparse) {
+    const auto selector = static_cast<int>(number_operand(x, in, 4, 0));
+    const SparseOperand sparse{s.a, s.k, selector};
+    op.metadata = sparse_rows(x, slot_at(in, 3, 0), sparse);
+    check_sparse_rows(x, op.metadata, sparse);
+  }
   note_operands(x, op, s);
   x.block->issued.push_back(
       {op.agent.agent, op.agent.epoch, x.block->number, w.thread(0), x.pc, true});

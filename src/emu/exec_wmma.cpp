@@ -39,16 +39,13 @@ const Slot& slot_at(const Inst& in, int operand, int i) {
   return in.slot[in.info->start[static_cast<std::size_t>(operand)] + static_cast<unsigned>(i)];
 }
 
-/// Elements a register holds: tf32 and f32 one, f16 two, s8 four.
-int pack_of(Type type) {
-  const int width = type == Type::tf32 ? 32 : bits(type);
-  return width >= 32 ? 1 : 32 / width;
-}
+/// Elements a register holds: tf32 and f32 one, f16 two, s8 four, s4 eight.
+int pack_of(Element type) { return type.bits >= 32 ? 1 : 32 / type.bits; }
 
 /// Calls `each(lane, register, part, element)` for a fragment of `count` elements; fragments with
 /// room for more repeat them.
 template <class Each>
-void for_each_element(int registers, Type type, int count, Each each) {
+void for_each_element(int registers, Element type, int count, Each each) {
   const int pack = pack_of(type);
   for (int lane = 0; lane < 32; ++lane) {
     for (int r = 0; r < registers; ++r) {
@@ -59,7 +56,7 @@ void for_each_element(int registers, Type type, int count, Each each) {
   }
 }
 
-Tile read_fragment(Exec& x, const Inst& in, int operand, Type type, int rows, int cols) {
+Tile read_fragment(Exec& x, const Inst& in, int operand, Element type, int rows, int cols) {
   Tile out(rows, cols);
   const int width = 32 / pack_of(type);
   for_each_element(in.info->count[static_cast<std::size_t>(operand)], type, rows * cols,
@@ -73,9 +70,9 @@ Tile read_fragment(Exec& x, const Inst& in, int operand, Type type, int rows, in
   return out;
 }
 
-void write_element(Exec& x, const Slot& s, unsigned lane, Type type, int e, std::uint64_t bits,
+void write_element(Exec& x, const Slot& s, unsigned lane, Element type, int e, std::uint64_t bits,
                    bool defined) {
-  const int width = type == Type::f64 ? 64 : 32 / pack_of(type);
+  const int width = type.bits;
   std::uint64_t word = bits;
   if (width < 32) {
     const std::uint64_t keep = ((std::uint64_t{1} << width) - 1) << (e * width);
@@ -123,39 +120,41 @@ Memory2D memory_of(Exec& x, const Inst& in, int operand) {
   return {space, space == Space::global ? at : at % kWindowBytes};
 }
 
-Type element_type(const Inst& in) { return in.info->opcode->type(0); }
+Element element_type(const Inst& in) { return element(*in.info->opcode, 0); }
 
 Flow load(Exec& x, const Inst& in, Shape s) {
-  const Type type = element_type(in);
+  const Element type = element_type(in);
   const Layout layout = layout_of(x, in, s, 2);
   const Memory2D m = memory_of(x, in, 1);
-  const std::int64_t bytes = type == Type::tf32 ? 4 : tilewright::bytes(type);
-  for_each_element(
-      in.info->count[0], type, layout.rows * layout.cols, [&](unsigned lane, int r, int e, int i) {
-        const std::uint64_t at = m.base + static_cast<std::uint64_t>(layout.offset(i) * bytes);
-        Located l;
-        std::uint64_t word = 0;
-        bool defined = true;
-        if (locate(x, lane, m.space, at, bytes, bytes, Purpose::read, l)) {
-          if (l.shadowed) {
-            note_access(x, lane, l.target, at, bytes, Access::read, Strength::weak,
-                        thread_actor(x, lane));
-          }
-          defined = is_initialized(l, 0, bytes);
-          if (l.data != nullptr) {
-            std::memcpy(&word, l.data, static_cast<std::size_t>(bytes));
-          }
-        }
-        write_element(x, slot_at(in, 0, r), lane, type, e, word, defined);
-      });
+  const std::int64_t bytes = std::max(type.bits / 8, 1);
+  for_each_element(in.info->count[0], type, layout.rows * layout.cols,
+                   [&](unsigned lane, int r, int e, int i) {
+                     const std::int64_t bit = layout.offset(i) * type.bits;
+                     const std::uint64_t at = m.base + static_cast<std::uint64_t>(bit / 8);
+                     Located l;
+                     std::uint64_t word = 0;
+                     bool defined = true;
+                     if (locate(x, lane, m.space, at, bytes, bytes, Purpose::read, l)) {
+                       if (l.shadowed) {
+                         note_access(x, lane, l.target, at, bytes, Access::read, Strength::weak,
+                                     thread_actor(x, lane));
+                       }
+                       defined = is_initialized(l, 0, bytes);
+                       if (l.data != nullptr) {
+                         std::memcpy(&word, l.data, static_cast<std::size_t>(bytes));
+                         word >>= bit % 8;
+                       }
+                     }
+                     write_element(x, slot_at(in, 0, r), lane, type, e, word, defined);
+                   });
   return Flow::next;
 }
 
 Flow store(Exec& x, const Inst& in, Shape s) {
-  const Type type = element_type(in);
+  const Element type = element_type(in);
   const Layout layout = layout_of(x, in, s, 2);
   const Memory2D m = memory_of(x, in, 0);
-  const std::int64_t bytes = tilewright::bytes(type);
+  const std::int64_t bytes = type.bits / 8;
   x.run->changed();
   for_each_element(
       in.info->count[1], type, layout.rows * layout.cols, [&](unsigned lane, int r, int e, int i) {
@@ -170,8 +169,7 @@ Flow store(Exec& x, const Inst& in, Shape s) {
         const bool defined = (x.defined(slot) >> lane & 1) != 0;
         if (!defined && m.space == Space::global)
           report_undefined(x, 1U << lane, "the value stored");
-        const int width = type == Type::f64 ? 0 : 32 / pack_of(type);
-        const std::uint64_t word = x.value(slot, lane) >> (e * width);
+        const std::uint64_t word = x.value(slot, lane) >> (e * type.bits);
         std::memcpy(l.data, &word, static_cast<std::size_t>(bytes));
         set_initialized(l, 0, bytes, defined || m.space == Space::global);
       });
@@ -180,13 +178,15 @@ Flow store(Exec& x, const Inst& in, Shape s) {
 
 Flow multiply_fragments(Exec& x, const Inst& in, Shape s) {
   const ptx::Opcode& op = *in.info->opcode;
+  const Element half{Type::f16, 16};
+  const bool four = element(op, 2).type != Type::none;
   Arithmetic how;
-  how.d = op.type(0);
-  const bool four = op.type(2) != Type::none;
-  how.a = four ? op.type(1) : Type::f16;  // ".f32.f16" names d and c only: a and b are f16
-  how.b = four ? op.type(2) : Type::f16;
-  how.c = four ? op.type(3) : op.type(1);
+  how.d = element(op, 0);
+  how.a = four ? element(op, 1) : half;  // ".f32.f16" names d and c only: a and b are f16
+  how.b = four ? element(op, 2) : half;
+  how.c = element(op, four ? 3 : 1);
   how.saturate = has(in, "satfinite");
+  how.bits_xor = has(in, "xor");
   const Tile a = read_fragment(x, in, 1, how.a, s.m, s.k);
   const Tile b = read_fragment(x, in, 2, how.b, s.k, s.n);
   const Tile c = read_fragment(x, in, 3, how.c, s.m, s.n);
@@ -195,7 +195,7 @@ Flow multiply_fragments(Exec& x, const Inst& in, Shape s) {
   for_each_element(in.info->count[0], how.d, s.m * s.n, [&](unsigned lane, int r, int e, int i) {
     const auto at = static_cast<std::size_t>(i);
     write_element(x, slot_at(in, 0, r), lane, how.d, e,
-                  encode_number(how.d, d.value[at], how.saturate), d.defined[at] != 0);
+                  encode_number(how.d.type, d.value[at], how.saturate), d.defined[at] != 0);
   });
   return Flow::next;
 }
@@ -204,12 +204,9 @@ Flow multiply_fragments(Exec& x, const Inst& in, Shape s) {
 
 Flow exec_wmma(Exec& x, const Inst& in) {
   const Shape s = read_shape(*in.info->opcode);
-  if (element_type(in) == Type::none || has(in, "popc")) return exec_unsupported(x, in);
   if (gather_aligned(x) == Gather::wait) return Flow::stop;
   if (has(in, "load")) return load(x, in, s);
   if (has(in, "store")) return store(x, in, s);
-  const bool four_bit = in.info->opcode->type(1) == Type::none;
-  if (four_bit) return exec_unsupported(x, in);
   return multiply_fragments(x, in, s);
 }
 

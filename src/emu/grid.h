@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace tilewright::emu::detail {
@@ -114,6 +115,7 @@ struct Run {
   bool some_done = false;        ///< a block ended since drop_dead()
   std::deque<std::unique_ptr<AsyncOp>> async;
   std::unordered_map<std::uint64_t, SyncWord> sync_words;  ///< by address (shared: with block)
+  std::unordered_set<std::uint64_t> edited_maps;           ///< tensor maps that no fence published
 
   explicit Run(const Options& o) : random(o.seed), options(o) {}
   void changed() { ++version; }

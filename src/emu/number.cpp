@@ -2,6 +2,8 @@
 // Element values of tensor-core operands as doubles.
 #include "emu/number.h"
 
+#include "emu/word.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -46,7 +48,32 @@ std::uint64_t encode_half(double value) {
   return sign | ((static_cast<std::uint64_t>(exponent + 14) << 10) + rounded - 1024);
 }
 
+Element element_named(ptx::Mod mod) {
+  if (mod.id == 0) return {};
+  const Type type = ptx::type_of(mod);
+  if (type != Type::none) return {type, bits(type)};
+  if (mod == word<"s4">()) return {Type::s8, 4};
+  if (mod == word<"u4">()) return {Type::u8, 4};
+  if (mod == word<"b1">()) return {Type::u8, 1};
+  return {};
+}
+
 }  // namespace
+
+Element element(const ptx::Opcode& opcode, int i) {
+  for (const ptx::Mod slot : opcode.slots) {
+    const Element e = element_named(slot);
+    if (e.type != Type::none && i-- == 0) return e;
+  }
+  return {};
+}
+
+double decode_number(Element element, std::uint64_t bits) {
+  if (element.bits >= 8) return decode_number(element.type, bits);
+  const int unused = 8 - element.bits;
+  const auto byte = static_cast<std::uint8_t>(bits << unused);  // its sign is the element's
+  return element.type == Type::s8 ? static_cast<std::int8_t>(byte) >> unused : byte >> unused;
+}
 
 double decode_number(Type type, std::uint64_t bits) {
   switch (type) {

@@ -2,6 +2,7 @@
 // Release and acquire on memory words, and fences.
 #include "emu/order.h"
 
+#include "emu/access.h"
 #include "emu/handlers.h"
 #include "emu/word.h"
 
@@ -185,13 +186,24 @@ void memory_fence(Exec& x, const OpInfo& info) {
   }
 }
 
+/// fence.proxy.tensormap::generic.acquire: copies may use the map that the operand names.
+void publish_maps(Exec& x, const Inst& in) {
+  const Addresses a = read_addresses(x, in, 0);
+  for (std::uint32_t left = x.mask; left != 0; left &= left - 1)
+    x.run->edited_maps.erase(a.at[static_cast<unsigned>(std::countr_zero(left))]);
+}
+
 }  // namespace
 
 /// membar, fence, fence.proxy: proxies first, since their rows name scopes too.
 Flow exec_fence(Exec& x, const Inst& in) {
   const ptx::Opcode& op = *in.info->opcode;
+  if (op.has(word<"tensormap::generic">())) {
+    if (op.has(word<"acquire">())) publish_maps(x, in);
+    return Flow::next;
+  }
   if (op.has(word<"proxy">())) {
-    // Aliases of one address are not modelled apart; the tensor map proxy reads maps at issue.
+    // Aliases of one address are not modelled apart.
     if (!op.has(word<"alias">())) proxy_fence(x);
     return Flow::next;
   }

@@ -22,7 +22,9 @@ struct Packed {
   std::uint64_t strides[4];
   std::uint16_t box[5];
   std::uint8_t element_strides[5];
-  std::uint8_t rest[9];
+  std::uint8_t im2col;  ///< 1: the fields below, with channels in box[0]
+  std::int16_t lower[3], upper[3];
+  std::uint16_t pixels;
 };
 static_assert(sizeof(Packed) <= 128);
 
@@ -47,6 +49,15 @@ EncodedTensorMap pack_tensor_map(const TensorMap& map) {
     p.element_strides[i] = static_cast<std::uint8_t>(map.element_strides[i]);
     if (i < 4) p.strides[i] = map.strides[i];
   }
+  if (map.im2col) {
+    p.im2col = 1;
+    p.box[0] = static_cast<std::uint16_t>(map.im2col->channels);
+    p.pixels = static_cast<std::uint16_t>(map.im2col->pixels);
+    for (std::size_t i = 0; i < 3; ++i) {
+      p.lower[i] = static_cast<std::int16_t>(map.im2col->lower[i]);
+      p.upper[i] = static_cast<std::int16_t>(map.im2col->upper[i]);
+    }
+  }
   EncodedTensorMap out{};
   std::memcpy(out.data(), &p, sizeof p);
   return out;
@@ -55,7 +66,8 @@ EncodedTensorMap pack_tensor_map(const TensorMap& map) {
 std::optional<TensorMap> decode_tensor_map(const EncodedTensorMap& bytes) {
   Packed p{};
   std::memcpy(&p, bytes.data(), sizeof p);
-  if (p.magic != kMagic || p.rank < 1 || p.rank > 5) return std::nullopt;
+  const bool known = p.type <= static_cast<std::uint8_t>(Type::e5m2x4);
+  if (p.magic != kMagic || p.rank < 1 || p.rank > 5 || !known) return std::nullopt;
   TensorMap map;
   map.type = static_cast<Type>(p.type);
   map.rank = p.rank;
@@ -67,6 +79,12 @@ std::optional<TensorMap> decode_tensor_map(const EncodedTensorMap& bytes) {
     map.box[i] = p.box[i];
     map.element_strides[i] = p.element_strides[i];
     if (i < 4) map.strides[i] = p.strides[i];
+  }
+  if (p.im2col != 0) {
+    map.im2col = Im2col{{p.lower[0], p.lower[1], p.lower[2]},
+                        {p.upper[0], p.upper[1], p.upper[2]},
+                        p.box[0],
+                        p.pixels};
   }
   return map;
 }

@@ -20,7 +20,7 @@ Tile multiply(const Tile& a, const Tile& b, const Tile& c, const Arithmetic& how
   }
   for (int r = 0; r < a.rows; ++r) {
     for (int n = 0; n < b.cols; ++n) {
-      const bool exact = how.d == Type::f64;
+      const bool exact = how.d.type == Type::f64;
       double sum = exact ? c.value[c.at(r, n)] : 0;
       for (int k = 0; k < a.cols; ++k) {
         const double x = a.value[a.at(r, k)], y = b.value[b.at(k, n)];

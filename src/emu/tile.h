@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emu/grid.h"
+#include "emu/number.h"
 
 #include <cstdint>
 #include <vector>
@@ -27,9 +28,9 @@ struct Tile {
 
 /// How element types multiply and accumulate.
 struct Arithmetic {
-  Type a = Type::none, b = Type::none, c = Type::none, d = Type::none;
+  Element a, b, c, d;
   bool saturate = false;
-  bool bits_xor = false, bits_and = false;  ///< single-bit products counted
+  bool bits_xor = false;  ///< counts bits that differ instead of adding products
 };
 
 /// d = a * b + c. Sums in double and rounds once: tensor cores differ in low bits, except f64.

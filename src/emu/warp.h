@@ -96,7 +96,8 @@ struct PendingWgmma {
   std::uint32_t pc = 0;
   std::uint32_t frame_base = 0;
   std::uint64_t group = 0;
-  std::uint64_t a = 0, b = 0;  ///< descriptors
+  std::uint64_t a = 0, b = 0;                ///< descriptors
+  std::array<std::uint64_t, 16> metadata{};  ///< of a sparse a, by row
   bool accumulate = true;
   bool delivered = false;
   BulkAgent agent;

@@ -25,9 +25,9 @@ constexpr Form kRows[] = {
     {"movmatrix", ".sync .aligned .m8n8 .trans .b16", "d:b32, %a:b32", since(7, 8, "sm_75+"), Effect::movmatrix},
 
     // mma: d, a, b, c with the registers of one lane.
-    {"mma", ".sync .aligned .m8n8k4 .{row,col} .{row,col} .f16 .f16 .f16 .f16", "d{4}:b32, a{2}:b32, b{2}:b32, c{4}:b32", since(6, 4, "sm_70+"), Effect::mma},
-    {"mma", ".sync .aligned .m8n8k4 .{row,col} .{row,col} .f32 .f16 .f16 .f16", "d{8}:f32, a{2}:b32, b{2}:b32, c{4}:b32", since(6, 4, "sm_70+"), Effect::mma},
-    {"mma", ".sync .aligned .m8n8k4 .{row,col} .{row,col} .f32 .f16 .f16 .f32", "d{8}:f32, a{2}:b32, b{2}:b32, c{8}:f32", since(6, 4, "sm_70+"), Effect::mma},
+    {"mma", ".sync .aligned .m8n8k4 .{row,col} .{row,col} .f16 .f16 .f16 .f16", "d{4}:b32, a{2}:b32, b{2}:b32, c{4}:b32", since(6, 4, "sm_70+"), Effect::none},
+    {"mma", ".sync .aligned .m8n8k4 .{row,col} .{row,col} .f32 .f16 .f16 .f16", "d{8}:f32, a{2}:b32, b{2}:b32, c{4}:b32", since(6, 4, "sm_70+"), Effect::none},
+    {"mma", ".sync .aligned .m8n8k4 .{row,col} .{row,col} .f32 .f16 .f16 .f32", "d{8}:f32, a{2}:b32, b{2}:b32, c{8}:f32", since(6, 4, "sm_70+"), Effect::none},
     {"mma", ".sync .aligned .m16n8k8 .row .col .f16 .f16 .f16 .f16", "d{2}:b32, a{2}:b32, b{1}:b32, c{2}:b32", kTuring, Effect::mma},
     {"mma", ".sync .aligned .m16n8k8 .row .col .f32 .f16 .f16 .f32", "d{4}:f32, a{2}:b32, b{1}:b32, c{4}:f32", kTuring, Effect::mma},
     {"mma", ".sync .aligned .m16n8k16 .row .col .f16 .f16 .f16 .f16", "d{2}:b32, a{4}:b32, b{2}:b32, c{2}:b32", kSm80, Effect::mma},

@@ -26,6 +26,11 @@ int data_type(Type type) {
 }  // namespace
 
 EncodedTensorMap CudaBackend::encode(const TensorMap& map, SourceLoc at) {
+  if (map.im2col) {
+    throw Error(ErrorKind::unsupported,
+                "tensor map: im2col mode is for emulated devices; CUDA devices take tiled maps",
+                at);
+  }
   cuda::Scope current = scope();
   cuda::TensorMap made;
   void* address = nullptr;

@@ -45,7 +45,7 @@ struct Outcome {
 /// Registers %r0.., %rd0.., %f0.., %fd0.., %h0.., %p0.. (32 of each; %rd from 16 on are free), and
 /// %tid in %r0, %ctaid in %r1.
 inline std::string ptx_text(const Kernel& k) {
-  std::string text = ".version 8.6\n.target sm_90a\n.address_size 64\n" + k.functions +
+  std::string text = ".version 8.7\n.target sm_90a\n.address_size 64\n" + k.functions +
                      "\n.visible .entry kernel(";
   for (std::size_t i = 0; i < k.buffers.size(); ++i) {
     text += (i == 0 ? "" : ", ") + std::string(".param .u64 p") + std::to_string(i);

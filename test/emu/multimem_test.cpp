@@ -25,6 +25,19 @@ multimem.red.relaxed.sys.global.add.u32 [%rd0], 5;
 multimem.st.relaxed.sys.global.u32 [%rd0+4], %r0;
 ret;
 }
+.visible .entry floats(.param .u64 mc, .param .u64 out)
+{
+.reg .b32 %r<8>;
+.reg .f32 %f<2>;
+.reg .b64 %rd<8>;
+ld.param.u64 %rd0, [mc];
+ld.param.u64 %rd1, [out];
+multimem.ld_reduce.relaxed.sys.global.add.f32 %f0, [%rd0];
+multimem.ld_reduce.relaxed.sys.global.add.acc::f32.v4.bf16x2 {%r0, %r1, %r2, %r3}, [%rd0+16];
+st.global.f32 [%rd1], %f0;
+st.global.u32 [%rd1+4], %r3;
+ret;
+}
 .visible .entry plain(.param .u64 mc, .param .u64 out)
 {
 .reg .b64 %rd<8>;
@@ -103,6 +116,21 @@ TEST(Multimem, ReducesAndWritesEveryMember) {
   EXPECT_EQ(word(two.a, two.x), 12U);
   EXPECT_EQ(word(two.b, two.y), 14U);
   EXPECT_EQ(word(two.b, two.y + 4), 16U);
+}
+
+/// 1.5 and 2.5 in f32; 1 and 2 in bf16, summed in f32.
+TEST(Multimem, ReducesFloats) {
+  Two two;
+  two.a.fill(two.x, 16, 0x3fc00000, 4);
+  two.b.fill(two.y, 16, 0x40200000, 4);
+  two.a.fill(two.x + 16, 16, 0x3f803f80, 4);
+  two.b.fill(two.y + 16, 16, 0x40004000, 4);
+  const std::uint64_t members[] = {two.x, two.y};
+  const std::uint64_t mc = two.fabric.multicast(members, 64), out = two.a.allocate(8);
+  const LaunchReport r = two.a.launch(Two::launch(two.a, "floats", mc, out));
+  EXPECT_TRUE(r.ok()) << (r.findings.empty() ? "" : to_string(r.findings[0]));
+  EXPECT_EQ(word(two.a, out), 0x40800000U);
+  EXPECT_EQ(word(two.a, out + 4), 0x40404040U);
 }
 
 TEST(Multimem, RefusesOrdinaryAccess) {
