@@ -24,7 +24,7 @@ target_link_libraries(tilewright PRIVATE tilewright_cli tilewright_kernels tilew
 if(TILEWRIGHT_TESTS)
   file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/cli/*_test.cpp)
   add_executable(cli_test_program ${PROJECT_SOURCE_DIR}/test/cli/program/main.cpp
-    ${PROJECT_SOURCE_DIR}/test/cli/program/negate.cpp ${PROJECT_SOURCE_DIR}/test/cli/program/scale.cpp)
+    ${PROJECT_SOURCE_DIR}/test/cli/program/keep.cpp ${PROJECT_SOURCE_DIR}/test/cli/program/negate.cpp ${PROJECT_SOURCE_DIR}/test/cli/program/scale.cpp)
   target_include_directories(cli_test_program PRIVATE ${PROJECT_SOURCE_DIR}/test)
   target_link_libraries(cli_test_program PRIVATE tilewright_cli tilewright_flags)
   tilewright_test(cli_test SOURCES ${tests} PARTS cli)

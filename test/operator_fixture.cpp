@@ -2,6 +2,8 @@
 // Placement of arrays in device memory, and the comparison with the reference.
 #include "operator_fixture.h"
 
+#include "tilewright/tune.h"
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -134,6 +136,23 @@ std::vector<Array> OperatorTest::run(const Operator& op, const std::vector<Array
     if (i >= first_output) outputs.push_back(std::move(out));
   }
   return outputs;
+}
+
+void OperatorTest::run_candidates(const Operator& op, const std::vector<Array>& inputs,
+                                  const Options& options, Placement placement) {
+  const tune::Watch watch;
+  run(op, inputs, options, placement);
+  const std::vector<tune::Lookup> lookups = watch.lookups();
+  EXPECT_FALSE(lookups.empty()) << op.schema.name << " looks nothing up";
+  for (const tune::Lookup& lookup : lookups) {
+    for (const tune::Config& config :
+         tune::candidates(*lookup.space, device.properties(), lookup.key)) {
+      SCOPED_TRACE(std::string(lookup.space->name) + " " +
+                   tune::config_text(*lookup.space, config));
+      const tune::Pin pin(*lookup.space, config);
+      run(op, inputs, options, placement);
+    }
+  }
 }
 
 std::string OperatorTest::refusal(const Operator& op, const std::vector<Array>& inputs,

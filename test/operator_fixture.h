@@ -25,6 +25,10 @@ class OperatorTest : public DeviceTest {
   std::vector<Array> run(const Operator& op, const std::vector<Array>& inputs,
                          const Options& options = {}, Placement placement = {});
 
+  /// run() with every candidate of every space that the operator's plan looks up.
+  void run_candidates(const Operator& op, const std::vector<Array>& inputs,
+                      const Options& options = {}, Placement placement = {});
+
   /// The error text of a run that must be refused before anything is launched.
   std::string refusal(const Operator& op, const std::vector<Array>& inputs,
                       const Options& options = {});

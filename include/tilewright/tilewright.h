@@ -77,6 +77,7 @@
 // tune
 #include "tilewright/tune.h"
 #include "tilewright/tune_record.h"
+#include "tilewright/tune_search.h"
 
 // io
 #include "tilewright/case_file.h"

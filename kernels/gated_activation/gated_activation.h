@@ -80,9 +80,9 @@ constexpr std::string_view operator_name(Activation activation) {
   return "";
 }
 
-/// Checks the arguments and chooses the access width.
-GatedPlan plan_gated_activation(const GatedTensors& tensors, const GatedOptions& options = {},
-                                SourceLoc at = SourceLoc::here());
+/// Checks the arguments and chooses access width and tile.
+GatedPlan plan_gated_activation(const DeviceProperties& device, const GatedTensors& tensors,
+                                const GatedOptions& options = {}, SourceLoc at = SourceLoc::here());
 
 /// Runs on the stream. Allocates nothing on the device and does not wait.
 void gated_activation(const Stream& stream, const GatedTensors& tensors,

@@ -27,8 +27,8 @@ class GatedKernel {
 
   void operator()(const Tensor& x, const Tensor& bias, const Tensor& row_weight, const Tensor& y,
                   const Value& alpha, const Value& limit, const Value& tiles_n) const {
-    rows::RowShare share =
-        rows::row_share(config_.tile, tiles_n, y.shape()[0].value(), y.shape()[1].value());
+    const rows::RowShare share =
+        rows::row_shares(config_.tile, tiles_n, y.shape()[0].value(), y.shape()[1].value()).front();
     if_(share.inside, [&] {
       auto [gate, up] = pair(x, share);
       if (plan_.tensors.bias) {

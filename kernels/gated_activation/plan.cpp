@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host side of the gated activations: checks, views of gate and up, access width.
 #include "kernels/gated_activation/gated_activation.h"
+#include "kernels/rows/row_tile_space.h"
 #include "tilewright/stream.h"
 
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -87,10 +89,23 @@ int vector_elems(const GatedTensors& t, GateLayout layout) {
   return rows::common_vector(t.x.type, views);
 }
 
+/// One access a thread: the arithmetic between load and store leaves no registers for more.
+const tune::Space& space_of(Activation activation) {
+  static const std::array<tune::Space, 5> spaces = [] {
+    std::array<tune::Space, 5> made;
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      made[i] =
+          rows::row_tile_space(operator_name(static_cast<Activation>(i)), rows::TileAccesses::one);
+    }
+    return made;
+  }();
+  return spaces[static_cast<std::size_t>(activation)];
+}
+
 }  // namespace
 
-GatedPlan plan_gated_activation(const GatedTensors& tensors, const GatedOptions& options,
-                                SourceLoc at) {
+GatedPlan plan_gated_activation(const DeviceProperties& device, const GatedTensors& tensors,
+                                const GatedOptions& options, SourceLoc at) {
   rows::Caller caller{operator_name(options.activation), at};
   GatedPlan plan;
   plan.options = options;
@@ -105,7 +120,8 @@ GatedPlan plan_gated_activation(const GatedTensors& tensors, const GatedOptions&
     if (t.bias) t.bias = in_halves(*t.bias, d);
   }
   plan.config = {options.activation, options.layout, options.clamp_gate, options.round_act,
-                 rows::choose_row_tile(vector_elems(t, options.layout), d)};
+                 rows::choose_row_tile(space_of(options.activation), device, t.y,
+                                       vector_elems(t, options.layout))};
   plan.x_arg = matrix_arg(t.x);
   plan.y_arg = matrix_arg(t.y);
   // An absent tensor takes part as y: the traced code does not touch it.
@@ -141,7 +157,7 @@ Parameters GatedPlan::parameters() const {
 
 void gated_activation(const Stream& stream, const GatedTensors& tensors,
                       const GatedOptions& options, SourceLoc at) {
-  GatedPlan plan = plan_gated_activation(tensors, options, at);
+  GatedPlan plan = plan_gated_activation(stream.device().properties(), tensors, options, at);
   if (plan.tensors.y.shape[0] == 0) return;
   rows::prepare(stream.device(), plan, at).launch(stream, at);
 }

@@ -150,7 +150,8 @@ template <Activation A>
 std::vector<Traced> trace(const Arguments& arguments, ptx::Target target) {
   std::vector<Traced> traced;
   traced.push_back(
-      plan_gated_activation(tensors_of(arguments), options_of<A>(arguments)).trace(target));
+      plan_gated_activation(DeviceProperties{}, tensors_of(arguments), options_of<A>(arguments))
+          .trace(target));
   return traced;
 }
 

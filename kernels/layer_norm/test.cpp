@@ -54,6 +54,11 @@ TEST_F(LayerNorm, MatchesTheReferenceOverRowCounts) {
   }
 }
 
+TEST_F(LayerNorm, IsRightInEveryConfiguration) {
+  for (std::int64_t h : {128, 1536, 1792, 2880})
+    run_candidates(op, inputs(bf16, {5, h}));
+}
+
 TEST_F(LayerNorm, TakesWeightAndBiasSeparately) {
   std::vector<Array> all = inputs(bf16, {4, 100});
   run(op, {all[0]});

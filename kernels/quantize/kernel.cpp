@@ -6,6 +6,8 @@
 #include "tilewright/sync.h"
 #include "tilewright/thread.h"
 
+#include <limits>
+#include <optional>
 #include <vector>
 
 namespace tilewright {
@@ -33,6 +35,36 @@ Value power_of(const Value& byte) {
   return select(code == 255, constant(u32, 0x7fc00000), normal).bitcast(f32);
 }
 
+/// Division by a scale. Corrected (Markstein): the reciprocal is correctly rounded, the first
+/// quotient within two units of the last place, the second within one, the third correctly rounded.
+/// Remainders are taken negative, so that -0 keeps its sign, and of 0 instead of an infinite scale,
+/// so that finite elements give 0.
+class Quotient {
+ public:
+  Quotient(Division division, const Value& scale)
+      : division_(division), scale_(scale), inverse_(constant(f32, 1.0f) / scale) {
+    if (division != Division::corrected) return;
+    divisor_.emplace(select(abs(scale) == std::numeric_limits<float>::infinity(), 0.0f, scale));
+  }
+
+  Value operator()(const Value& v) const {
+    if (division_ == Division::exact) return v / scale_;
+    Value first = v * inverse_;
+    if (division_ == Division::product) return first;
+    Value second = corrected(first, v);
+    return corrected(second, v);
+  }
+
+ private:
+  Value corrected(const Value& quotient, const Value& v) const {
+    return fma(fma(quotient, *divisor_, -v), -inverse_, quotient);
+  }
+
+  Division division_;
+  Value scale_, inverse_;
+  std::optional<Value> divisor_ = {};
+};
+
 class QuantizeKernel {
  public:
   explicit QuantizeKernel(const QuantizePlan& plan)
@@ -41,11 +73,12 @@ class QuantizeKernel {
   void operator()(const Tensor& x, const Tensor& scale, const Tensor& q, const Tensor& scales,
                   const Value& floor) const {
     Value lane = linear_thread_idx() % config_.threads_per_group;
-    Value group = block_idx().x.to(s64) * config_.groups_per_block +
-                  (linear_thread_idx() / config_.threads_per_group).to(s64);
+    Type index = config_.wide_index ? s64 : s32;
+    Value group = block_idx().x.to(index) * config_.groups_per_block +
+                  (linear_thread_idx() / config_.threads_per_group).to(index);
     Value row = group / per_row_;
     Value column = (group % per_row_).to(s32);
-    Value active = row < to_value(x.shape()[0].value()).to(s64);
+    Value active = row < to_value(x.shape()[0].value()).to(index);
     Value first = column * static_cast<int>(config_.group);
     std::vector<Fragment> loaded;
     for (int j = 0; j < config_.accesses; ++j) {
@@ -99,10 +132,9 @@ class QuantizeKernel {
 
   void finish(const Tensor& q, const Value& row, const Value& first, const Value& lane,
               const std::vector<Fragment>& loaded, const Value& s) const {
-    Value inverse = constant(f32, 1.0f) / s;
+    const Quotient quotient(config_.division, s);
     for (int j = 0; j < config_.accesses; ++j) {
-      Fragment scaled = map(loaded[static_cast<std::size_t>(j)],
-                            [&](const Value& v) { return config_.exact ? v / s : v * inverse; });
+      Fragment scaled = map(loaded[static_cast<std::size_t>(j)], quotient);
       store_if(inside(lane, j), q(row, first + offset(lane, j)), scaled.to(e4m3));
     }
   }
@@ -128,17 +160,21 @@ Traced DequantizePlan::trace(ptx::Target target) const {
                              .target = target,
                              .block = {tile.threads, 1, 1}};
   auto body = [this](const Tensor& q, const Tensor& scales, const Tensor& y, const Value& along) {
-    rows::RowShare share = rows::row_share(tile, along, y.shape()[0].value(), y.shape()[1].value());
-    if_(share.inside, [&] {
+    const std::vector<rows::RowShare> shares =
+        rows::row_shares(tile, along, y.shape()[0].value(), y.shape()[1].value());
+    std::vector<Fragment> codes;  // all on their way before the first store
+    for (const rows::RowShare& share : shares)
+      codes.push_back(load_if(share.inside, q(share.row, share.column), tile.vector_elems));
+    for (std::size_t j = 0; j < shares.size(); ++j) {
+      const rows::RowShare& share = shares[j];
       bool whole = format == QuantFormat::fp8_tensor;
       bool blocks = format == QuantFormat::fp8_block;
       Value row = whole ? constant(s32, 0) : share.row;
       Value group = blocks ? share.column / static_cast<int>(kQuantBlock) : constant(s32, 0);
-      Value stored = scales(row, group);
+      Value stored = load_if(share.inside, scales(row, group), 1)[0].get();
       Value s = power_of_two ? power_of(stored) : stored;
-      Fragment codes = load(q(share.row, share.column), tile.vector_elems);
-      store(y(share.row, share.column), (codes.to(f32) * s).to(y.type()));
-    });
+      store_if(share.inside, y(share.row, share.column), (codes[j].to(f32) * s).to(y.type()));
+    }
   };
   ScalarArg count{s32, {1, 1, 2'147'483'647}};
   return tilewright::trace(trace_options, body, q_arg, scales_arg, y_arg, count);

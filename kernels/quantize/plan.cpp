@@ -10,8 +10,6 @@
 namespace tilewright {
 namespace {
 
-constexpr int kMaxAccesses = 8;
-
 void check_codes(const View& q, const rows::Caller& caller) {
   if (q.type == e4m3) return;
   caller.refuse("q has type " + std::string(name(q.type)) + "; it must be e4m3");
@@ -60,30 +58,27 @@ void check_rows(const View& wide, const View& q, const char* which, QuantFormat 
   rows::check_apart(wide, which, q, "q", caller);
 }
 
-/// The order of a maximum does not matter: threads depend on the group alone.
-void choose_threads(QuantizeConfig& config, const rows::Caller& caller) {
-  std::int64_t accesses = rows::ceil_div(config.group, config.vector_elems);
-  int threads = 1;
-  while (threads < accesses && threads < 32)
-    threads *= 2;
-  while (threads < 1024 && threads * 2 < accesses)  // two accesses a thread
-    threads *= 2;
-  config.threads_per_group = threads;
-  std::int64_t each = rows::ceil_div(accesses, threads);
-  if (each > kMaxAccesses) {
-    caller.refuse("rows have " + std::to_string(config.h) + " elements; with accesses of " +
-                  std::to_string(config.vector_elems) + " they must have at most " +
-                  std::to_string(1024 * kMaxAccesses * config.vector_elems));
-  }
-  config.accesses = static_cast<int>(each);
-  config.groups_per_block = threads <= 32 ? 128 / threads : 1;
+/// Quotients need correct remainders, which lose bits below 2^-149: a scale of at least 2^-92 and a
+/// quotient of at least 2^-10, half the smallest code, keep them.
+Division division_of(const QuantizeTensors& t, const QuantizeOptions& options) {
+  constexpr float kLeastFloor = 448 * 0x1p-92f;
+  if (!options.exact || t.scales.type == u8) return Division::product;
+  const bool given = options.format == QuantFormat::fp8_tensor;
+  return given || options.floor < kLeastFloor ? Division::exact : Division::corrected;
 }
 
-QuantizeConfig configure(const QuantizeTensors& t, const QuantizeOptions& options,
-                         const rows::Caller& caller) {
+void check_length(const QuantizeConfig& config, const rows::Caller& caller) {
+  if (config.accesses <= kMaxQuantizeAccesses) return;
+  caller.refuse("rows have " + std::to_string(config.h) + " elements; with accesses of " +
+                std::to_string(config.vector_elems) + " they must have at most " +
+                std::to_string(1024 * kMaxQuantizeAccesses * config.vector_elems));
+}
+
+QuantizeConfig configure(const DeviceProperties& device, const QuantizeTensors& t,
+                         const QuantizeOptions& options, const rows::Caller& caller) {
   QuantizeConfig config;
   config.format = options.format;
-  config.exact = options.exact;
+  config.division = division_of(t, options);
   config.power_of_two = t.scales.type == u8;
   config.h = t.x.shape[1];
   bool blocks = options.format == QuantFormat::fp8_block;
@@ -92,7 +87,9 @@ QuantizeConfig configure(const QuantizeTensors& t, const QuantizeOptions& option
   config.vector_elems = 128 / bits(t.x.type);
   while (config.group % config.vector_elems != 0)
     config.vector_elems /= 2;
-  choose_threads(config, caller);
+  choose_threads(config, device, t.x);
+  check_length(config, caller);
+  config.wide_index = t.x.shape[0] * (config.h / config.group) > (std::int64_t{1} << 30);
   return config;
 }
 
@@ -121,8 +118,8 @@ constexpr DynamicModes kRows{.extents = 1, .strides = 1};
 
 }  // namespace
 
-QuantizePlan plan_quantize(const QuantizeTensors& tensors, const QuantizeOptions& options,
-                           SourceLoc at) {
+QuantizePlan plan_quantize(const DeviceProperties& device, const QuantizeTensors& tensors,
+                           const QuantizeOptions& options, SourceLoc at) {
   rows::Caller caller{"quantize", at};
   QuantizePlan plan;
   plan.options = options;
@@ -135,7 +132,7 @@ QuantizePlan plan_quantize(const QuantizeTensors& tensors, const QuantizeOptions
   t.scales = scale_matrix(t.scales, options.format, t.x, caller);
   rows::check_apart(t.scales, "scales", t.q, "q", caller);
   rows::check_apart(t.scales, "scales", t.x, "x", caller);
-  plan.config = configure(t, options, caller);
+  plan.config = configure(device, t, options, caller);
   plan.x_arg = tensor_arg(t.x, kRows);
   plan.q_arg = tensor_arg(t.q, kRows);
   // An absent tensor takes part as x: the traced code does not touch it.
@@ -157,9 +154,10 @@ std::string QuantizePlan::key() const {
   return "quantize/1 f=" + std::to_string(static_cast<int>(c.format)) +
          " g=" + std::to_string(c.group) + " v=" + std::to_string(c.vector_elems) +
          " t=" + std::to_string(c.threads_per_group) + "x" + std::to_string(c.groups_per_block) +
-         " n=" + std::to_string(c.accesses) + (c.exact ? " exact" : "") +
-         (c.power_of_two ? " pow2" : "") + " | " + to_string(x_arg) + " | " + to_string(q_arg) +
-         " | " + to_string(scales_arg) + (tensors.scale ? " | " + to_string(scale_arg) : "");
+         " n=" + std::to_string(c.accesses) + " d=" + std::to_string(static_cast<int>(c.division)) +
+         (c.power_of_two ? " pow2" : "") + (c.wide_index ? " wide" : "") + " | " +
+         to_string(x_arg) + " | " + to_string(q_arg) + " | " + to_string(scales_arg) +
+         (tensors.scale ? " | " + to_string(scale_arg) : "");
 }
 
 Parameters QuantizePlan::parameters() const {
@@ -174,12 +172,13 @@ Parameters QuantizePlan::parameters() const {
 
 void quantize(const Stream& stream, const QuantizeTensors& tensors, const QuantizeOptions& options,
               SourceLoc at) {
-  QuantizePlan plan = plan_quantize(tensors, options, at);
+  QuantizePlan plan = plan_quantize(stream.device().properties(), tensors, options, at);
   if (plan.tensors.x.shape[0] == 0) return;
   rows::prepare(stream.device(), plan, at).launch(stream, at);
 }
 
-DequantizePlan plan_dequantize(const DequantizeTensors& tensors, QuantFormat format, SourceLoc at) {
+DequantizePlan plan_dequantize(const DeviceProperties& device, const DequantizeTensors& tensors,
+                               QuantFormat format, SourceLoc at) {
   rows::Caller caller{"dequantize", at};
   DequantizePlan plan;
   plan.format = format;
@@ -191,7 +190,8 @@ DequantizePlan plan_dequantize(const DequantizeTensors& tensors, QuantFormat for
   rows::check_apart(t.scales, "scales", t.y, "y", caller);
   plan.power_of_two = t.scales.type == u8;
   std::int64_t columns = t.y.shape[1];
-  plan.tile = rows::choose_row_tile(rows::common_vector(t.y.type, std::array{t.y, t.q}), columns);
+  plan.tile =
+      choose_dequantize_tile(device, t.y, rows::common_vector(t.y.type, std::array{t.y, t.q}));
   constexpr DynamicModes kMatrix{.extents = 0b11, .strides = 0b01};
   plan.q_arg = tensor_arg(t.q, kMatrix);
   plan.y_arg = tensor_arg(t.y, kMatrix);
@@ -218,7 +218,7 @@ Parameters DequantizePlan::parameters() const {
 
 void dequantize(const Stream& stream, const DequantizeTensors& tensors, QuantFormat format,
                 SourceLoc at) {
-  DequantizePlan plan = plan_dequantize(tensors, format, at);
+  DequantizePlan plan = plan_dequantize(stream.device().properties(), tensors, format, at);
   if (plan.tensors.y.shape[0] == 0) return;
   rows::prepare(stream.device(), plan, at).launch(stream, at);
 }

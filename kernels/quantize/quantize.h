@@ -31,11 +31,19 @@ struct QuantizeOptions {
   bool exact = true;     ///< divides by the scale; else multiplies by its reciprocal
 };
 
+/// How elements are divided by their scale. The last two give the first one's quotients.
+enum class Division : std::uint8_t {
+  exact,      ///< an instruction sequence for any operands
+  corrected,  ///< reciprocal, then two corrections: scales of 2^-92 and more
+  product     ///< by the reciprocal: powers of two, and `exact=false`
+};
+
 /// The specialisation besides the facts of the arguments.
 struct QuantizeConfig {
   QuantFormat format = QuantFormat::fp8_token;
-  bool exact = true;
+  Division division = Division::exact;
   bool power_of_two = false;   ///< scales are ue8m0
+  bool wide_index = false;     ///< groups are counted in s64
   std::int64_t h = 0;          ///< elements of a row
   std::int64_t group = 0;      ///< elements under one scale
   int vector_elems = 8;        ///< of one access
@@ -45,6 +53,10 @@ struct QuantizeConfig {
   friend bool operator==(const QuantizeConfig&, const QuantizeConfig&) = default;
   int threads() const { return threads_per_group * groups_per_block; }
 };
+
+inline constexpr int kMaxQuantizeAccesses = 8;  // of a thread, all held in registers
+/// Tuned: threads, accesses and groups of a block. The order of a maximum does not matter.
+void choose_threads(QuantizeConfig& config, const DeviceProperties& device, const View& x);
 
 struct QuantizePlan {
   QuantizeConfig config;
@@ -57,8 +69,8 @@ struct QuantizePlan {
   Traced trace(ptx::Target target) const;
   Parameters parameters() const;
 };
-QuantizePlan plan_quantize(const QuantizeTensors& tensors, const QuantizeOptions& options = {},
-                           SourceLoc at = SourceLoc::here());
+QuantizePlan plan_quantize(const DeviceProperties& device, const QuantizeTensors& tensors,
+                           const QuantizeOptions& options = {}, SourceLoc at = SourceLoc::here());
 /// Quantises on the stream. Allocates nothing on the device and does not wait.
 void quantize(const Stream& stream, const QuantizeTensors& tensors,
               const QuantizeOptions& options = {}, SourceLoc at = SourceLoc::here());
@@ -82,8 +94,11 @@ struct DequantizePlan {
   Traced trace(ptx::Target target) const;
   Parameters parameters() const;
 };
-DequantizePlan plan_dequantize(const DequantizeTensors& tensors, QuantFormat format,
-                               SourceLoc at = SourceLoc::here());
+DequantizePlan plan_dequantize(const DeviceProperties& device, const DequantizeTensors& tensors,
+                               QuantFormat format, SourceLoc at = SourceLoc::here());
+/// Tuned.
+rows::RowTile choose_dequantize_tile(const DeviceProperties& device, const View& y,
+                                     int vector_elems);
 /// y = q * scale, rounded once.
 void dequantize(const Stream& stream, const DequantizeTensors& tensors, QuantFormat format,
                 SourceLoc at = SourceLoc::here());

@@ -175,7 +175,8 @@ constexpr Operator kQuantize{
         },
     .trace =
         [](const Arguments& a, ptx::Target target) {
-          return traced_of(plan_quantize(quantize_tensors(a), options_of(a)).trace(target));
+          return traced_of(
+              plan_quantize(DeviceProperties{}, quantize_tensors(a), options_of(a)).trace(target));
         },
     .bench_problems = kQuantizeProblems,
 };
@@ -208,7 +209,8 @@ constexpr Operator kDequantize{
         },
     .trace =
         [](const Arguments& a, ptx::Target target) {
-          return traced_of(plan_dequantize(dequantize_tensors(a), format_of(a)).trace(target));
+          return traced_of(plan_dequantize(DeviceProperties{}, dequantize_tensors(a), format_of(a))
+                               .trace(target));
         },
     .fill = fill_scales,
     .bench_problems = kDequantizeProblems,

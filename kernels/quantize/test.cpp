@@ -55,6 +55,11 @@ TEST_F(Quantize, GivesExactCodesOverRowCounts) {
   }
 }
 
+TEST_F(Quantize, IsRightInEveryConfiguration) {
+  run_candidates(op, {random("x", bf16, {5, 896}, 4)});
+  run_candidates(op, {random("x", bf16, {5, 256}, 4)}, {{"format", "fp8_block"}});
+}
+
 TEST_F(Quantize, ConvertsEveryBf16WithAGivenScale) {
   Array x = make_array("x", bf16, {64, 1024});
   for (std::size_t i = 0; i < 65536; ++i) {

@@ -4,6 +4,9 @@
 #include "tilewright/control.h"
 #include "tilewright/fragment.h"
 
+#include <optional>
+#include <vector>
+
 namespace tilewright {
 namespace {
 
@@ -14,27 +17,41 @@ class RowGatherKernel {
   void operator()(const Tensor& ids, const Tensor& table, const Tensor& row_scale,
                   const Tensor& out, const Value& first_id, const Value& scale,
                   const Value& tiles_n) const {
-    rows::RowShare share =
-        rows::row_share(plan_.config.tile, tiles_n, out.shape()[0].value(), out.shape()[1].value());
-    if_(share.inside, [&] {
-      Value row = Value(ids(share.row)).to(s64) - first_id;
+    const std::vector<rows::RowShare> shares = rows::row_shares(
+        plan_.config.tile, tiles_n, out.shape()[0].value(), out.shape()[1].value());
+    if_(shares.front().inside, [&] {
+      Value row = Value(ids(shares.front().row)).to(s64) - first_id;
       Value exists = row >= 0 && row < to_value(table.shape()[0].value()).to(s64);
-      Fragment loaded = load_if(exists, table(row, share.column), plan_.config.tile.vector_elems);
-      if (plan_.config.mode == GatherMode::copy) {
-        store(out(share.row, share.column), loaded);
-        return;
+      std::vector<Fragment> loaded;  // all on their way before the first store
+      for (const rows::RowShare& share : shares) {
+        Value active = &share == &shares.front() ? exists : exists && share.inside;
+        loaded.push_back(load_if(active, table(row, share.column), plan_.config.tile.vector_elems));
       }
-      Fragment wide = loaded.to(f32);
-      if (plan_.tensors.row_scale) wide = wide * load_if(exists, row_scale(row), 1)[0].get();
-      if (plan_.config.has_scale)
-        wide = map(wide, [&](const Value& x) {
-          return select(exists, x * scale, 0.0f);  // 0 * scale may be -0
-        });
-      store(out(share.row, share.column), wide.to(out.type()));
+      std::optional<Value> factor;
+      if (plan_.tensors.row_scale) factor.emplace(load_if(exists, row_scale(row), 1)[0].get());
+      for (std::size_t j = 0; j < shares.size(); ++j) {
+        const rows::RowShare& share = shares[j];
+        Fragment stored = loaded[j];
+        if (plan_.config.mode == GatherMode::convert) {
+          stored = converted(loaded[j], exists, factor, scale).to(out.type());
+        }
+        Value inside = j == 0 ? constant(pred, true) : share.inside;
+        store_if(inside, out(share.row, share.column), stored);
+      }
     });
   }
 
  private:
+  Fragment converted(const Fragment& row, const Value& exists, const std::optional<Value>& factor,
+                     const Value& scale) const {
+    Fragment wide = row.to(f32);
+    if (factor) wide = wide * *factor;
+    if (!plan_.config.has_scale) return wide;
+    return map(wide, [&](const Value& x) {
+      return select(exists, x * scale, 0.0f);  // 0 * scale may be -0
+    });
+  }
+
   const RowGatherPlan& plan_;
 };
 

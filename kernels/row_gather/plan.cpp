@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host side of gather_rows and embedding: checks, access width, what is copied as bits.
 #include "kernels/row_gather/row_gather.h"
+#include "kernels/rows/row_tile_space.h"
 #include "tilewright/stream.h"
 
 #include <array>
@@ -49,10 +50,19 @@ View as_bits(const View& view) {
   return same;
 }
 
+const tune::Space& space_of(std::string_view op) {
+  static const tune::Space gather =
+      rows::row_tile_space("gather_rows", rows::TileAccesses::several);
+  static const tune::Space embedding =
+      rows::row_tile_space("embedding", rows::TileAccesses::several);
+  return op == gather.name ? gather : embedding;
+}
+
 }  // namespace
 
-RowGatherPlan plan_row_gather(std::string_view op, const RowGatherTensors& tensors,
-                              const RowGatherOptions& options, SourceLoc at) {
+RowGatherPlan plan_row_gather(std::string_view op, const DeviceProperties& device,
+                              const RowGatherTensors& tensors, const RowGatherOptions& options,
+                              SourceLoc at) {
   rows::Caller caller{op, at};
   check_types(tensors, caller);
   check_shapes(tensors, caller);
@@ -72,8 +82,8 @@ RowGatherPlan plan_row_gather(std::string_view op, const RowGatherTensors& tenso
   std::int64_t columns = t.out.shape[1];
   plan.config.mode = copies ? GatherMode::copy : GatherMode::convert;
   plan.config.has_scale = options.scale != 1.0f;
-  plan.config.tile =
-      rows::choose_row_tile(rows::common_vector(t.out.type, std::array{t.table, t.out}), columns);
+  plan.config.tile = rows::choose_row_tile(
+      space_of(op), device, t.out, rows::common_vector(t.out.type, std::array{t.table, t.out}));
   constexpr DynamicModes kMatrix{.extents = 0b11, .strides = 0b01};
   plan.table_arg = tensor_arg(t.table, kMatrix);
   plan.out_arg = tensor_arg(t.out, kMatrix);
@@ -109,7 +119,7 @@ namespace {
 
 void run(const Stream& stream, std::string_view op, const RowGatherTensors& tensors,
          const RowGatherOptions& options, SourceLoc at) {
-  RowGatherPlan plan = plan_row_gather(op, tensors, options, at);
+  RowGatherPlan plan = plan_row_gather(op, stream.device().properties(), tensors, options, at);
   if (plan.tensors.out.shape[0] == 0) return;
   rows::prepare(stream.device(), plan, at).launch(stream, at);
 }

@@ -50,8 +50,8 @@ struct RowGatherPlan {
 
 /// Checks the arguments of "gather_rows" or "embedding". Without a scale and with equal types the
 /// bits of rows are copied.
-RowGatherPlan plan_row_gather(std::string_view op, const RowGatherTensors& tensors,
-                              const RowGatherOptions& options = {},
+RowGatherPlan plan_row_gather(std::string_view op, const DeviceProperties& device,
+                              const RowGatherTensors& tensors, const RowGatherOptions& options = {},
                               SourceLoc at = SourceLoc::here());
 
 /// out[t] = src[ids[t]]; zeros where the index is outside src. Allocates nothing, does not wait.

@@ -138,7 +138,8 @@ constexpr Operator kGatherRows{
         },
     .trace =
         [](const Arguments& a, ptx::Target target) {
-          return traced_of(plan_row_gather("gather_rows", gather_tensors(a)), target);
+          return traced_of(plan_row_gather("gather_rows", DeviceProperties{}, gather_tensors(a)),
+                           target);
         },
     .fill = spread_ids,
     .bench_problems = kGatherProblems,
@@ -179,7 +180,8 @@ constexpr Operator kEmbedding{
         },
     .trace =
         [](const Arguments& a, ptx::Target target) {
-          return traced_of(plan_row_gather("embedding", embedding_tensors(a), embedding_options(a)),
+          return traced_of(plan_row_gather("embedding", DeviceProperties{}, embedding_tensors(a),
+                                           embedding_options(a)),
                            target);
         },
     .fill = spread_ids,

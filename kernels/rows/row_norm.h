@@ -59,6 +59,8 @@ struct RowNormConfig {
   bool has_weight_bias = false;
   WeightOrder order = WeightOrder::last;
   SumRounding rounding = SumRounding::round_first;
+  bool merged = false;        ///< mean and variance by one reduction of the threads' own
+  bool late_weights = false;  ///< w and bias are loaded after the reduction
   friend bool operator==(const RowNormConfig&, const RowNormConfig&) = default;
 };
 std::string to_string(const RowNormConfig& config);

@@ -24,17 +24,37 @@ class RowNormKernel {
     Value row = threads_.row(rows_.type());  // s64 beyond 2^30 rows
     if (config_.row.looped) {
       if_(exists(row), [&] { looped_row(row); });
-    } else {
-      held_row(row);
+      return;
     }
+    Operands early;
+    if (!config_.late_weights) early = load_operands();  // the reduction does not need them
+    if (config_.row.turns == 1) {
+      held_row(threads_, row, early);
+      return;
+    }
+    for_(0, config_.row.turns, 1, [&](const Value& turn) {
+      Value mine = row + turn.to(rows_.type()) * config_.row.rows_per_block;
+      held_row(threads_.in_turn(turn), mine, early);
+    });
   }
 
  private:
+  /// What the rows have in common.
+  struct Operands {
+    rows::Row weights, biases;
+  };
+  Operands load_operands() const {
+    Operands loaded;
+    if (t_.w) loaded.weights = threads_.load_vector(*t_.w);
+    if (t_.bias) loaded.biases = threads_.load_vector(*t_.bias);
+    return loaded;
+  }
+
   /// Whether the row is one of the tensor's: always with one row a block, for the grid has as many.
   /// Loads without a predicate start a decode row's weights together with the row (0.3 us less for
   /// one row of 4096 bf16 on an H200).
   Value exists(const Value& row) const {
-    return config_.row.rows_per_block == 1 ? constant(pred, true) : row < rows_;
+    return config_.row.rows_of_block() == 1 ? constant(pred, true) : row < rows_;
   }
 
   /// What the statistics found: a row's elements become (z - mean) * factor.
@@ -47,21 +67,19 @@ class RowNormKernel {
 
   // ---- Rows held in registers ----
 
-  void held_row(const Value& row) const {
+  void held_row(const rows::RowThreads& threads, const Value& row, const Operands& early) const {
     Value active = exists(row);
-    rows::Row weights, biases;  // before the reduction, which does not need them
-    if (t_.w) weights = threads_.load_vector(*t_.w);
-    if (t_.bias) biases = threads_.load_vector(*t_.bias);
     rows::Row z = load_sums(row, active);
-    Moments moments = moments_of(z);
+    Moments moments = config_.merged ? merged_moments(threads, z) : moments_of(threads, z);
     if_(active, [&] {
+      const Operands operands = config_.late_weights ? load_operands() : early;
       for (int j = 0; j < config_.row.vectors; ++j) {
         auto i = static_cast<std::size_t>(j);
         if (t_.residual_out)
           threads_.store_access(*t_.residual_out, row, j, z[i].to(t_.residual_out->type()));
         std::optional<Fragment> weight, bias;
-        if (t_.w) weight.emplace(weights[i]);
-        if (t_.bias) bias.emplace(biases[i]);
+        if (t_.w) weight.emplace(operands.weights[i]);
+        if (t_.bias) bias.emplace(operands.biases[i]);
         threads_.store_access(t_.y, row, j, normalised(z[i], weight, bias, moments));
       }
       store_factor(row, moments);
@@ -91,22 +109,36 @@ class RowNormKernel {
     return config_.rounding == SumRounding::keep_f32 ? z : z.to(t_.residual->type());
   }
 
-  Moments moments_of(const rows::Row& z) const {
+  Moments moments_of(const rows::RowThreads& threads, const rows::Row& z) const {
     if (!centred()) {
       Value squares = sum_over(z, [&](Var& sum, const Value& element, const Value& column) {
         Value counted = under_mean(element, column);
         sum = fma(counted, counted, sum);
       });
-      return {std::nullopt, factor_of(threads_.sum(squares))};
+      return {std::nullopt, factor_of(threads.sum(squares))};
     }
     Value total =
         sum_over(z, [](Var& sum, const Value& element, const Value&) { sum = sum + element; });
-    Value mean = threads_.sum(total) * one_over_mean_elems();
+    Value mean = threads.sum(total) * one_over_mean_elems();
     Value squares = sum_over(z, [&](Var& sum, const Value& element, const Value& column) {
       Value distance = select(column < static_cast<int>(config_.row.h), element - mean, 0.0f);
       sum = fma(distance, distance, sum);
     });
-    return {mean, factor_of(threads_.sum(squares))};
+    return {mean, factor_of(threads.sum(squares))};
+  }
+
+  /// Each thread's elements around a mean of its own, then merged. Pre: equal shares.
+  Moments merged_moments(const rows::RowThreads& threads, const rows::Row& z) const {
+    const int count = config_.row.vectors * config_.row.vector_elems;
+    Value total =
+        sum_over(z, [](Var& sum, const Value& element, const Value&) { sum = sum + element; });
+    Value mean = total * (1.0f / static_cast<float>(count));
+    Value squares = sum_over(z, [&](Var& sum, const Value& element, const Value&) {
+      Value distance = element - mean;
+      sum = fma(distance, distance, sum);
+    });
+    const rows::RowThreads::Spread all = threads.merge({mean, squares}, count);
+    return {all.mean, factor_of(all.squares)};
   }
 
   /// The thread's part of a sum: elements of an access in order, accesses in a tree.

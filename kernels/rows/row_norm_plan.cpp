@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host side of norms over rows: checks, configuration, grid.
 #include "kernels/rows/row_norm.h"
+#include "kernels/rows/row_norm_space.h"
 #include "tilewright/compile.h"
 
 #include <cmath>
@@ -148,6 +149,31 @@ RowNormArguments<TensorArg> args_of(const RowNormTensors& t) {
           .residual_out = matrix(t.residual_out)};
 }
 
+/// Whole rows that a thread holds at once.
+std::int64_t operand_count(const RowNormTensors& t) {
+  std::int64_t count = 1;
+  for (const std::optional<View>& view : {t.w, t.bias, t.residual, t.extra})
+    count += view ? 1 : 0;
+  return count;
+}
+
+void choose_rows(RowNormPlan& plan, const DeviceProperties& device) {
+  const View& x = plan.tensors.x;
+  const std::int64_t operands = operand_count(plan.tensors);
+  const int access = vector_elems(plan.tensors);
+  const rows::RowOrder order =
+      rows::choose_row_order(plan.op, device, {bits(x.type), x.shape[1], access, operands});
+  rows::RowShape& row = plan.config.row;
+  row = rows::make_row_shape(x.shape[1], access, order.threads, rows::max_accesses(operands));
+  plan.config.merged = order.merged == 1;
+  const rows::RowBlocks blocks = rows::choose_row_blocks(
+      plan.op, device,
+      {bits(x.type), operands, row.threads_per_row, row.looped ? 0 : row.vectors, x.shape[0]});
+  row.rows_per_block = blocks.rows;
+  row.turns = blocks.turns;
+  plan.config.late_weights = blocks.late == 1;
+}
+
 }  // namespace
 
 std::string to_string(const RowNormConfig& c) {
@@ -155,15 +181,13 @@ std::string to_string(const RowNormConfig& c) {
          (c.statistics == Statistics::mean_and_variance ? " centred" : "") +
          (c.has_weight_bias ? " weight_bias" : "") +
          (c.order == WeightOrder::after_rounding ? " cast_before_weight" : "") +
-         (c.rounding == SumRounding::keep_f32 ? " keep_f32" : "");
+         (c.rounding == SumRounding::keep_f32 ? " keep_f32" : "") + (c.merged ? " merged" : "") +
+         (c.late_weights ? " late" : "");
 }
 
 RowNormPlan plan_row_norm(std::string_view op, Statistics statistics,
                           const DeviceProperties& device, const RowNormTensors& tensors,
                           const RowNormOptions& options, SourceLoc at) {
-  // With a sum to hold besides the weights, 8 accesses would not fit the registers.
-  constexpr int kMaxVectors = 8;
-  constexpr int kMaxVectorsOfSums = 4;
   RowNormPlan plan;
   plan.op = op;
   plan.options = options;
@@ -178,16 +202,13 @@ RowNormPlan plan_row_norm(std::string_view op, Statistics statistics,
   plan.args = args_of(plan.tensors);
   std::int64_t h = plan.tensors.x.shape[1];
   std::int64_t row_count = plan.tensors.x.shape[0];
-  bool sums = plan.tensors.residual.has_value() || plan.tensors.bias.has_value();
   plan.config.statistics = statistics;
-  plan.config.row =
-      rows::choose_row_shape(h, vector_elems(plan.tensors), sums ? kMaxVectorsOfSums : kMaxVectors);
-  rows::choose_rows_per_block(plan.config.row, device, row_count);
+  choose_rows(plan, device);
   plan.config.partial = options.partial > 0 ? options.partial : h;
   plan.config.has_weight_bias = options.weight_bias != 0;
   plan.config.order = options.order;
   plan.config.rounding = options.rounding;
-  plan.launch.grid.x = rows::row_blocks(row_count, plan.config.row.rows_per_block, caller);
+  plan.launch.grid.x = rows::row_blocks(row_count, plan.config.row.rows_of_block(), caller);
   plan.launch.block.x = plan.config.row.threads();
   return plan;
 }

@@ -18,16 +18,17 @@ struct RowShape {
   int threads_per_row = 128;
   int vectors = 1;         ///< accesses of a thread in a row held in registers
   int rows_per_block = 1;  ///< more than one only where a row takes a warp or less
+  int turns = 1;           ///< rows that a block's threads take one after the other
   bool looped = false;     ///< rows too long for registers are read again for every pass
   friend bool operator==(const RowShape&, const RowShape&) = default;
   int threads() const { return threads_per_row * rows_per_block; }
+  int rows_of_block() const { return rows_per_block * turns; }
 };
 std::string to_string(const RowShape& shape);
 
-/// Pre: rows of `h` elements; max_vectors accesses of all operands fit a thread's registers.
-RowShape choose_row_shape(std::int64_t h, int vector_elems, int max_vectors);
-/// Sets rows_per_block: blocks of one warp until every multiprocessor has one.
-void choose_rows_per_block(RowShape& shape, const DeviceProperties& device, std::int64_t rows);
+/// `threads` for rows of `h` elements, which are looped where a thread would have more than
+/// `max_vectors` accesses.
+RowShape make_row_shape(std::int64_t h, int vector_elems, int threads, int max_vectors);
 
 /// Blocks of `per_block` rows. Throws beyond the 2147483647 blocks of a grid.
 int row_blocks(std::int64_t row_count, int per_block, const Caller& caller);

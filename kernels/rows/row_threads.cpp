@@ -6,6 +6,8 @@
 #include "tilewright/sync.h"
 #include "tilewright/thread.h"
 
+#include <algorithm>
+
 namespace tilewright::rows {
 namespace {
 
@@ -17,7 +19,7 @@ RowThreads::RowThreads(const RowShape& shape)
     : shape_(shape), lane_(linear_thread_idx() % shape.threads_per_row) {}
 
 Value RowThreads::row(Type index) const {
-  return block_idx().x.to(index) * shape_.rows_per_block +
+  return block_idx().x.to(index) * shape_.rows_of_block() +
          (linear_thread_idx() / shape_.threads_per_row).to(index);
 }
 
@@ -54,12 +56,70 @@ Value RowThreads::sum(const Value& mine) const {
   return warps() == 1 ? warp_sum : sum_of_warps(warp_sum);
 }
 
-/// Each sum has shared memory of its own, so that no barrier keeps it from the one before.
 Value RowThreads::sum_of_warps(const Value& warp_sum) const {
-  Tensor partials = shared(f32, Layout(Shape{warps()}));
-  if_(lane_idx() == 0, [&] { partials(warp_idx()) = warp_sum; });
+  return reduce(of_all_warps({warp_sum}).front(), add);
+}
+
+/// Each call has shared memory of its own, so that no barrier keeps it from the one before; turns
+/// take two in turn, for the barrier between them parts the first turn's reads from the third.
+std::vector<Fragment> RowThreads::of_all_warps(std::initializer_list<Value> mine) const {
+  constexpr int kWord = 4;  // floats of an access
+  const int pitch = (warps() + kWord - 1) / kWord * kWord;
+  const int count = static_cast<int>(mine.size());
+  Tensor partials = shared(f32, Layout(Shape{warps(), count, 2}, Stride{1, pitch, pitch * count}));
+  const Value half = turn_ ? *turn_ & 1 : constant(s32, 0);
+  if_(lane_idx() == 0, [&] {
+    int i = 0;
+    for (const Value& number : mine)
+      partials(warp_idx(), i++, half) = number;
+  });
   barrier();
-  return reduce(load(partials(0), warps()), add);
+  std::vector<Fragment> numbers;
+  for (int i = 0; i < count; ++i)
+    numbers.push_back(load(partials(0, i, half), warps()));
+  return numbers;
+}
+
+RowThreads RowThreads::in_turn(const Value& turn) const {
+  RowThreads threads = *this;
+  threads.turn_.emplace(turn);
+  return threads;
+}
+
+namespace {
+
+using Spread = RowThreads::Spread;
+
+/// Chan, Golub and LeVeque: the spread of two disjoint sets of `of_a` and `of_b` elements.
+Spread merged(const Spread& a, int of_a, const Spread& b, int of_b) {
+  const auto all = static_cast<float>(of_a + of_b);
+  Value apart = b.mean - a.mean;
+  Value mean =
+      of_a == of_b ? (a.mean + b.mean) * 0.5f : fma(apart, static_cast<float>(of_b) / all, a.mean);
+  Value between = apart * apart;
+  return {mean, fma(between, static_cast<float>(of_a) * static_cast<float>(of_b) / all,
+                    a.squares + b.squares)};
+}
+
+}  // namespace
+
+RowThreads::Spread RowThreads::merge(const Spread& mine, int count) const {
+  const int width = std::min(shape_.threads_per_row, 32);
+  std::vector<Spread> all{mine};
+  for (int mask = width / 2; mask > 0; mask /= 2) {
+    const Spread& one = all.back();
+    const Spread other{shuffle_xor(one.mean, mask, width), shuffle_xor(one.squares, mask, width)};
+    all.push_back(merged(one, count, other, count));
+    count *= 2;
+  }
+  if (warps() == 1) return all.back();
+  const std::vector<Fragment> of_warps = of_all_warps({all.back().mean, all.back().squares});
+  std::vector<Spread> row;
+  for (int warp = 0; warp < warps(); ++warp) {
+    const Spread next{of_warps[0][warp].get(), of_warps[1][warp].get()};
+    row.push_back(warp == 0 ? next : merged(row.back(), warp * count, next, count));
+  }
+  return row.back();
 }
 
 Value tree_sum(std::vector<Value> sums) {

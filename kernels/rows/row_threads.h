@@ -6,6 +6,8 @@
 #include "tilewright/fragment.h"
 #include "tilewright/value.h"
 
+#include <initializer_list>
+#include <optional>
 #include <vector>
 
 namespace tilewright::rows {
@@ -17,8 +19,11 @@ class RowThreads {
  public:
   explicit RowThreads(const RowShape& shape);
 
-  /// This thread's row, as a value of type `index`.
+  /// The row of this thread's first turn, as a value of type `index`; the next is rows_per_block
+  /// on.
   Value row(Type index) const;
+  /// The same threads in a turn of their block: what they share is apart from the turn before.
+  RowThreads in_turn(const Value& turn) const;
   const Value& lane() const { return lane_; }  ///< of the threads that share the row
 
   /// Where access j of this thread begins in the row.
@@ -35,12 +40,22 @@ class RowThreads {
   /// order, the same for all threads. Every thread of the block takes part.
   Value sum(const Value& mine) const;
 
+  /// Mean of some elements, and the sum of their square distances from it.
+  struct Spread {
+    Value mean, squares;
+  };
+  /// Of all threads of the row, from each one's own over `count` elements, in the order of sum().
+  Spread merge(const Spread& mine, int count) const;
+
  private:
   int warps() const { return shape_.threads_per_row > 32 ? shape_.threads_per_row / 32 : 1; }
   Value sum_of_warps(const Value& warp_sum) const;
+  /// Numbers of each warp, known to all threads of the block after one barrier: a fragment each.
+  std::vector<Fragment> of_all_warps(std::initializer_list<Value> mine) const;
 
   RowShape shape_;
   Value lane_;
+  std::optional<Value> turn_ = {};  ///< absent: there is one
 };
 
 /// Neighbours first, in a tree. Pre: at least one.

@@ -9,11 +9,12 @@ namespace tilewright::rows {
 
 std::string to_string(const RowTile& tile) {
   return "v=" + std::to_string(tile.vector_elems) + " t=" + std::to_string(tile.threads) + "/" +
-         std::to_string(tile.threads_n);
+         std::to_string(tile.threads_n) + " n=" + std::to_string(tile.accesses);
 }
 
-RowTile choose_row_tile(int vector_elems, std::int64_t columns) {
-  RowTile tile{.vector_elems = vector_elems, .threads = 128, .threads_n = 1};
+RowTile make_row_tile(int vector_elems, std::int64_t columns, int threads, int accesses) {
+  RowTile tile{
+      .vector_elems = vector_elems, .threads = threads, .threads_n = 1, .accesses = accesses};
   while (tile.threads_n < tile.threads && tile.columns() < columns)
     tile.threads_n *= 2;
   return tile;
@@ -36,18 +37,21 @@ LaunchConfig row_tile_launch(const RowTile& tile, std::int64_t row_count, std::i
   return launch;
 }
 
-RowShare row_share(const RowTile& tile, const Value& tiles_n, const Int& row_count,
-                   const Int& columns) {
+std::vector<RowShare> row_shares(const RowTile& tile, const Value& tiles_n, const Int& row_count,
+                                 const Int& columns) {
   Type row_type = is_short_extent(row_count) ? s32 : s64;
   Type column_type = is_short_extent(columns) ? s32 : s64;
   Value block = block_idx().x;
   Value thread = linear_thread_idx();
   Value row = (block / tiles_n).to(row_type) * tile.rows() + (thread / tile.threads_n).to(row_type);
-  Value access = (block % tiles_n).to(column_type) * tile.threads_n +
-                 (thread % tile.threads_n).to(column_type);
-  Value column = access * tile.vector_elems;
-  Value inside = row < to_value(row_count) && column < to_value(columns);
-  return {row, column, inside};
+  Value first = (block % tiles_n).to(column_type) * (tile.threads_n * tile.accesses) +
+                (thread % tile.threads_n).to(column_type);
+  std::vector<RowShare> shares;
+  for (int j = 0; j < tile.accesses; ++j) {
+    Value column = (first + j * tile.threads_n) * tile.vector_elems;
+    shares.push_back({row, column, row < to_value(row_count) && column < to_value(columns)});
+  }
+  return shares;
 }
 
 }  // namespace tilewright::rows

@@ -2,8 +2,10 @@
 // The host side of tile_copy: checks, access width, tile, grid.
 #include "kernels/rows/rows.h"
 #include "kernels/tile_copy/tile_copy.h"
+#include "tilewright/tune.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <string>
 
@@ -83,6 +85,30 @@ int threads_along_row(int threads, std::int64_t vectors_of_row) {
   return along;
 }
 
+constexpr std::array<tune::KeySpec, 3> kKeys{
+    {{"access"}, {"flat"}, {"bytes", tune::Match::nearest}}};
+constexpr std::array kThreads{64, 128, 256, 512};
+constexpr std::array kVectors{1, 2, 4, 8};
+constexpr std::array<tune::Knob, 2> kKnobs{{{"threads", kThreads}, {"vectors", kVectors}}};
+constexpr std::array<tune::Reducible, 2> kReducible{{{"M", 200}, {"N", 330}}};
+
+/// Measured on an H200: one 16-byte access a thread, no shared memory.
+tune::Config standard(const DeviceProperties&, const tune::Key& key) {
+  return {128, static_cast<int>(std::clamp<std::int64_t>(16 / key[0], 1, 8))};
+}
+bool valid(const DeviceProperties&, const tune::Key&, const tune::Config& config) {
+  const bool whole = config[0] >= 32 && config[0] <= 1024 && (config[0] & (config[0] - 1)) == 0;
+  return whole && config[1] >= 1 && config[1] <= 16;
+}
+constexpr tune::Space kSpace{"tile_copy", kKeys, kKnobs, standard, valid, kReducible};
+
+void choose_shape(TileCopyConfig& config, const DeviceProperties& device, const View& src) {
+  const tune::Config chosen =
+      tune::choose(kSpace, device, {config.vector_bytes, config.flat ? 1 : 0, size_bytes(src)});
+  config.threads = chosen[0];
+  config.vectors = chosen[1];
+}
+
 void choose_threads(TileCopyConfig& config, const TileCopyOptions& options, SourceLoc at) {
   if (options.threads == 0) return;
   if (options.threads < 32 || options.threads > 1024 || options.threads % 32 != 0) {
@@ -152,10 +178,10 @@ TileCopyPlan plan_tile_copy(const DeviceProperties& device, const View& src, con
 TileCopyPlan plan_tile_copy(const DeviceProperties& device, const View& src, const View& dst,
                             const TileCopyOptions& options, SourceLoc at) {
   check(src, dst, at);
-  TileCopyConfig config;  // measured on an H200: one 16-byte access a thread, no shared memory
+  TileCopyConfig config;
   config.flat = options.tile_m == 0 && rows_without_gaps(src) && rows_without_gaps(dst);
   config.vector_bytes = vector_bytes(src, dst, config.flat);
-  config.vectors = std::clamp(16 / config.vector_bytes, 1, 8);
+  choose_shape(config, device, src);
   choose_threads(config, options, at);
   std::int64_t row_vectors = src.shape[1] * (bits(src.type) / 8) / config.vector_bytes;
   config.threads_n = config.flat ? config.threads : threads_along_row(config.threads, row_vectors);

@@ -15,7 +15,7 @@ constexpr int kTile = 64;
 constexpr int kRowsAtOnce = 256 / kTile;
 
 /// Rows of the tile are a word longer than 64 elements, so that a column meets all banks.
-struct TransposeKernel {
+struct SharedTranspose {
   void operator()(const Tensor& src, const Tensor& dst, const Value& tiles_n,
                   const Value& tiles) const {
     int pitch = kTile + (bits(src.type()) < 32 ? 32 / bits(src.type()) : 1);
@@ -46,13 +46,47 @@ struct TransposeKernel {
   }
 };
 
+/// Each thread reads a square of elements, a row an access, and writes its columns. Neighbours lie
+/// side by side in src and one above the other in dst, so that both sides fill whole sectors.
+struct DirectTranspose {
+  TransposeConfig config;
+
+  void operator()(const Tensor& src, const Tensor& dst, const Value& tiles_n,
+                  const Value& tiles) const {
+    const int side = config.access;
+    Value batch = (block_idx().x / tiles).to(s64);
+    Value in_batch = block_idx().x % tiles;
+    Value across = linear_thread_idx() % config.across;
+    Value down = linear_thread_idx() / config.across;
+    Value m = (in_batch / tiles_n).to(s64) * config.tile_m() + (down * side).to(s64);
+    Value n = (in_batch % tiles_n).to(s64) * config.tile_n() + (across * side).to(s64);
+    Value rows = to_value(src.shape()[1].value()).to(s64);
+    Value columns = to_value(src.shape()[2].value()).to(s64);
+    if_(m < rows && n < columns, [&] {  // squares are inside or outside as a whole
+      std::vector<Fragment> read;
+      for (int i = 0; i < side; ++i)
+        read.push_back(load(src(batch, m + i, n), side));
+      for (int j = 0; j < side; ++j) {
+        Fragment column(src.type(), side);
+        for (int i = 0; i < side; ++i)
+          column[i] = read[static_cast<std::size_t>(i)][j].get();
+        store(dst(batch, n + j, m), column);
+      }
+    });
+  }
+};
+
 }  // namespace
 
 Traced TransposePlan::trace(ptx::Target target) const {
-  TraceOptions options{
-      .name = "transpose_" + std::string(name(src.type)), .target = target, .block = {256, 1, 1}};
+  TraceOptions options{.name = "transpose_" + std::string(name(src.type)),
+                       .target = target,
+                       .block = {config.threads, 1, 1}};
   ScalarArg count{s32, {1, 1, 2'147'483'647}};
-  return tilewright::trace(options, TransposeKernel{}, src_arg, dst_arg, count, count);
+  if (config.method == TransposeMethod::direct) {
+    return tilewright::trace(options, DirectTranspose{config}, src_arg, dst_arg, count, count);
+  }
+  return tilewright::trace(options, SharedTranspose{}, src_arg, dst_arg, count, count);
 }
 
 }  // namespace tilewright

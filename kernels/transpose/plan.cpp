@@ -3,10 +3,10 @@
 #include "kernels/transpose/transpose.h"
 #include "tilewright/stream.h"
 
+#include <array>
+
 namespace tilewright {
 namespace {
-
-constexpr std::int64_t kTile = 64;
 
 /// [M, N] as [1, M, N], its elements as bits.
 View as_batch(const View& view, std::string_view which, const rows::Caller& caller) {
@@ -35,7 +35,14 @@ View as_batch(const View& view, std::string_view which, const rows::Caller& call
 
 }  // namespace
 
-TransposePlan plan_transpose(const View& src, const View& dst, SourceLoc at) {
+std::string to_string(const TransposeConfig& c) {
+  return std::string(c.method == TransposeMethod::direct ? "direct" : "shared") +
+         " v=" + std::to_string(c.access) + " t=" + std::to_string(c.threads) + "/" +
+         std::to_string(c.across);
+}
+
+TransposePlan plan_transpose(const DeviceProperties& device, const View& src, const View& dst,
+                             SourceLoc at) {
   rows::Caller caller{"transpose", at};
   if (src.type != dst.type) {
     caller.refuse("src has type " + std::string(name(src.type)) + " and dst " +
@@ -54,20 +61,23 @@ TransposePlan plan_transpose(const View& src, const View& dst, SourceLoc at) {
   constexpr DynamicModes kAllButLast{.extents = 0b111, .strides = 0b011};
   plan.src_arg = tensor_arg(plan.src, kAllButLast);
   plan.dst_arg = tensor_arg(plan.dst, kAllButLast);
-  plan.tiles_m = rows::ceil_div(from[1], kTile);
-  plan.tiles_n = rows::ceil_div(from[2], kTile);
+  const int access = rows::common_vector(plan.src.type, std::array{plan.src, plan.dst});
+  plan.config = choose_transpose(device, plan.src, access);
+  plan.tiles_m = rows::ceil_div(from[1], plan.config.tile_m());
+  plan.tiles_n = rows::ceil_div(from[2], plan.config.tile_n());
   std::int64_t tiles = from[0] * plan.tiles_m * plan.tiles_n;
   if (tiles > 2'147'483'647) {
     caller.refuse(to_string(src) + " has " + std::to_string(tiles) +
                   " tiles; a launch takes 2147483647");
   }
   plan.launch.grid.x = static_cast<int>(tiles);
-  plan.launch.block.x = 256;
+  plan.launch.block.x = plan.config.threads;
   return plan;
 }
 
 std::string TransposePlan::key() const {
-  return "transpose/1 | " + to_string(src_arg) + " | " + to_string(dst_arg);
+  return "transpose/1 " + to_string(config) + " | " + to_string(src_arg) + " | " +
+         to_string(dst_arg);
 }
 
 Parameters TransposePlan::parameters() const {
@@ -80,7 +90,7 @@ Parameters TransposePlan::parameters() const {
 }
 
 void transpose(const Stream& stream, const View& src, const View& dst, SourceLoc at) {
-  TransposePlan plan = plan_transpose(src, dst, at);
+  TransposePlan plan = plan_transpose(stream.device().properties(), src, dst, at);
   if (size(src) == 0) return;
   rows::prepare(stream.device(), plan, at).launch(stream, at);
 }

@@ -64,7 +64,9 @@ std::int64_t moved_bytes(const Arguments& arguments) {
 
 std::vector<Traced> trace(const Arguments& arguments, ptx::Target target) {
   std::vector<Traced> traced;
-  traced.push_back(plan_transpose(arguments.tensor("src"), arguments.tensor("dst")).trace(target));
+  traced.push_back(
+      plan_transpose(DeviceProperties{}, arguments.tensor("src"), arguments.tensor("dst"))
+          .trace(target));
   return traced;
 }
 

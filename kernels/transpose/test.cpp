@@ -26,6 +26,13 @@ TEST_F(Transpose, TakesElementsOfEverySize) {
     run(op, {random("src", type, {70, 90})});
 }
 
+TEST_F(Transpose, IsRightInEveryConfiguration) {
+  run_candidates(op, {random("src", bf16, {2, 200, 72})});
+  run_candidates(op, {random("src", u8, {48, 80})});
+  run_candidates(op, {random("src", f32, {68, 36})});
+  run_candidates(op, {random("src", f64, {34, 38})});
+}
+
 TEST_F(Transpose, TakesBatches) { run(op, {random("src", f32, {3, 65, 33})}); }
 
 TEST_F(Transpose, TakesStridesAndAlignments) {

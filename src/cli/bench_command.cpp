@@ -4,7 +4,6 @@
 #include "cli/measure.h"
 #include "cli/program.h"
 #include "cli/text.h"
-#include "tilewright/assembler.h"
 
 #include <ctime>
 #include <memory>
@@ -26,13 +25,6 @@ struct Row {
   Measurement measurement;
 };
 
-std::string assembler_text() {
-  for (const AssemblerInfo& info : assemblers()) {
-    if (info.usable) return info.name + (info.version.empty() ? "" : " " + info.version);
-  }
-  return "none";
-}
-
 std::string now_text() {
   const std::time_t now = std::time(nullptr);
   char buffer[32];
@@ -51,7 +43,7 @@ std::vector<Row> measure_all(const Program& program, const Request& request, con
       throw Error(ErrorKind::user, name + ": has no problems of its own; give --shapes");
     }
     for (const std::string& problem : problems) {
-      const Inputs inputs = make_problem_inputs(op, problem, 0);
+      const tune::Inputs inputs = tune::make_problem_inputs(op, problem, 0);
       rows.push_back({name, problem, measure(device, inputs, {}, program.operators)});
       if (request.format == Format::text) {
         print(name + " " + problem + ": ");
@@ -65,12 +57,10 @@ std::vector<Row> measure_all(const Program& program, const Request& request, con
 
 /// Google Benchmark's format, which scripts/docs.py reads.
 Json json_of(const std::vector<Row>& rows, const Request& request, const Device& device) {
-  const int driver = device.properties().driver_version;
   Json json = {{"context",
                 {{"date", now_text()},
                  {"device", device.properties().name},
-                 {"driver", "CUDA " + std::to_string(driver / 1000) + "." +
-                                std::to_string(driver % 1000 / 10)},
+                 {"driver", driver_text(device)},
                  {"assembler", assembler_text()},
                  {"commit", request.commit.empty() ? "unknown" : request.commit}}},
                {"benchmarks", Json::array()}};

@@ -136,10 +136,14 @@ void write_arrays(const std::string& path, const std::vector<Array>& arrays) {
   }
 }
 
-Inputs make_problem_inputs(const Operator& op, const std::string& text, std::uint64_t seed) {
-  const Problem problem = parse_problem(op.schema, text);
-  Inputs inputs{&op, make_inputs(op, problem, seed), problem.options, {}};
-  return inputs;
+std::vector<std::string> Inputs::wanted(std::vector<std::string> names) const {
+  for (const TensorSpec& spec : op->schema.tensors) {
+    const bool right_is_known =
+        std::any_of(expected.begin(), expected.end(),
+                    [&](const Array& array) { return array.name == spec.name; });
+    if (spec.role == Role::output && right_is_known) names.emplace_back(spec.name);
+  }
+  return names;
 }
 
 Inputs load_inputs(const Program& program, const InputRequest& request) {
@@ -150,8 +154,11 @@ Inputs load_inputs(const Program& program, const InputRequest& request) {
         (op.bench_problems.empty() ? "SIZE=NUMBER,..." : std::string(op.bench_problems.front())));
   }
   Inputs inputs;
-  if (!request.problem.empty()) inputs = make_problem_inputs(op, request.problem, request.seed);
   inputs.op = &op;
+  if (!request.problem.empty()) {
+    static_cast<tune::Inputs&>(inputs) =
+        tune::make_problem_inputs(op, request.problem, request.seed);
+  }
   for (const std::string& file : request.files)
     add_file(file, inputs);
   for (const std::string& setting : request.sets)

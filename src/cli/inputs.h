@@ -5,6 +5,7 @@
 #include "cli/program.h"
 #include "tilewright/array.h"
 #include "tilewright/operator.h"
+#include "tune/session.h"
 
 #include <string>
 #include <utility>
@@ -23,16 +24,14 @@ struct InputRequest {
 void add_input_options(CLI::App& command, InputRequest& request);
 
 /// Everything that a run needs from the host.
-struct Inputs {
-  const Operator* op = nullptr;
-  std::vector<Array> arrays;
-  std::vector<std::pair<std::string, std::string>> options;
+struct Inputs : tune::Inputs {
   std::vector<Array> expected;  ///< of case files: right outputs
+
+  /// `names`, and the outputs that have an expected value.
+  std::vector<std::string> wanted(std::vector<std::string> names) const;
 };
 /// Reads files, then applies settings. Without any, an Error(user) says how to give inputs.
 Inputs load_inputs(const Program& program, const InputRequest& request);
-/// Inputs made for one problem, with its options.
-Inputs make_problem_inputs(const Operator& op, const std::string& problem, std::uint64_t seed);
 
 /// All arrays of "x.npy", "x.npz" or "x.safetensors"; "x.npz#name" is one of them, ":TYPE" after
 /// the file says what raw bytes are.

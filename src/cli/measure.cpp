@@ -2,10 +2,11 @@
 // Timing an operator and copies by graph replay.
 #include "cli/measure.h"
 
-#include "cli/session.h"
 #include "cli/text.h"
+#include "tilewright/assembler.h"
 #include "tilewright/graph.h"
 #include "tilewright/stream.h"
+#include "tune/timing.h"
 
 #include <algorithm>
 #include <functional>
@@ -15,19 +16,6 @@ namespace {
 
 constexpr int kReplays = 15;
 constexpr double kReplayUs = 1000;  // long against the 1 µs that events resolve
-constexpr int kFewestLaunches = 20;
-constexpr int kMostLaunches = 1000;
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-Timing timing_of(const std::vector<double>& us) {
-  const auto [least, most] = std::minmax_element(us.begin(), us.end());
-  return {median(us), *least, *most};
-}
 
 /// A way to do the same work `launches` times.
 struct Candidate {
@@ -78,55 +66,15 @@ Arguments copy_arguments(const Operator& op, DeviceAddress from, DeviceAddress t
   return arguments;
 }
 
-std::vector<Session> rotating_sessions(const Device& device, const Inputs& inputs,
-                                       const std::vector<std::string>& wanted, int launches) {
-  std::vector<Session> sessions;
-  sessions.emplace_back(device, inputs, wanted);
-  const std::int64_t each = std::max<std::int64_t>(sessions.front().size_bytes(), 1);
-  const std::int64_t beyond_cache = 4 * device.properties().l2_bytes / each + 2;
-  const std::int64_t fitting = device.memory().free_bytes / 2 / each;
-  const std::int64_t count = std::min({beyond_cache, std::int64_t{launches}, fitting});
-  while (static_cast<std::int64_t>(sessions.size()) < count) {
-    sessions.emplace_back(device, inputs, wanted);
-  }
-  return sessions;
-}
-
-/// Takes turns among the candidates, with a flushed cache before each.
-void run_rounds(const Device& device, const Stream& stream, int launches,
-                std::vector<Candidate>& candidates) {
-  const std::int64_t flush_bytes = std::max<std::int64_t>(4 * device.properties().l2_bytes, 1);
-  const Buffer flush(device, flush_bytes);
-  const Event start(device);
-  const Event end(device);
+/// Takes turns among the candidates.
+void run_rounds(const Stream& stream, int launches, std::vector<Candidate>& candidates) {
+  const tune::ColdClock clock(stream);
   for (int round = -1; round < kReplays; ++round) {  // round -1 warms up
     for (Candidate& candidate : candidates) {
-      fill(flush.address(), std::byte{0}, flush_bytes, stream);
-      start.record(stream);
-      candidate.run();
-      end.record(stream);
-      const double us = elapsed_ms(start, end) * 1000 / launches;
+      const double us = clock.us(candidate.run) / launches;
       if (round >= 0) candidate.us.push_back(us);
     }
   }
-}
-
-/// How many launches make a replay long enough to be timed.
-int launches_for(const Session& session, const Device& device, const Stream& stream) {
-  const Event start(device);
-  const Event end(device);
-  session.launch(stream);  // assembles, which a capture must not
-  stream.synchronize();
-  const Graph graph = Graph::capture(stream, [&] {
-    for (int i = 0; i < kFewestLaunches; ++i)
-      session.launch(stream);
-  });
-  graph.launch(stream);  // warms up
-  start.record(stream);
-  graph.launch(stream);
-  end.record(stream);
-  const double us = std::max(elapsed_ms(start, end) * 1000 / kFewestLaunches, 0.1);
-  return std::clamp(static_cast<int>(kReplayUs / us), kFewestLaunches, kMostLaunches);
 }
 
 void add_copies(std::vector<Candidate>& candidates, std::vector<Graph>& graphs,
@@ -168,30 +116,18 @@ double Measurement::of_ceiling() const {
   return time.median_us > 0 ? ceiling.median_us / time.median_us : 0;
 }
 
-Measurement measure(const Device& device, const Inputs& inputs,
+Measurement measure(const Device& device, const tune::Inputs& inputs,
                     const std::vector<std::string>& wanted,
                     std::span<const Operator* const> operators) {
-  if (device.kind() != DeviceKind::cuda) {
-    throw Error(ErrorKind::unsupported, "measure: " + device.id() +
-                                            " has no clock worth reading; use a cuda device, or "
-                                            "'tilewright run' for checks and counters");
-  }
   const Stream stream(device);
+  const tune::Rotation rotation(stream, inputs, wanted, kReplayUs);
   Measurement result;
-  {
-    const Session first(device, inputs, wanted);
-    result.launches = launches_for(first, device, stream);
-    if (inputs.op->bytes != nullptr) result.bytes = inputs.op->bytes(first.arguments());
-  }
-  const std::vector<Session> sessions = rotating_sessions(device, inputs, wanted, result.launches);
-  result.copies = static_cast<int>(sessions.size());
+  result.launches = rotation.launches();
+  result.copies = rotation.copies();
   result.replays = kReplays;
+  if (inputs.op->bytes != nullptr) result.bytes = inputs.op->bytes(rotation.arguments());
   std::vector<Graph> graphs;
-  graphs.push_back(Graph::capture(stream, [&] {
-    for (int i = 0; i < result.launches; ++i) {
-      sessions[static_cast<std::size_t>(i) % sessions.size()].launch(stream);
-    }
-  }));
+  graphs.push_back(rotation.capture());
   std::vector<Candidate> candidates = {{std::string(inputs.op->schema.name), {}, {}}};
   std::optional<CopyPools> pools;
   if (result.bytes >= 2) {
@@ -203,15 +139,27 @@ Measurement measure(const Device& device, const Inputs& inputs,
     if (candidate.run) continue;
     candidate.run = [&stream, graph = &graphs[next++]] { graph->launch(stream); };
   }
-  run_rounds(device, stream, result.launches, candidates);
-  result.time = timing_of(candidates.front().us);
+  run_rounds(stream, result.launches, candidates);
+  result.time = tune::timing_of(candidates.front().us);
   for (std::size_t i = 1; i < candidates.size(); ++i) {
-    const Timing copy = timing_of(candidates[i].us);
+    const tune::Timing copy = tune::timing_of(candidates[i].us);
     if (i > 1 && copy.median_us >= result.ceiling.median_us) continue;
     result.ceiling = copy;
     result.ceiling_by = candidates[i].name;
   }
   return result;
+}
+
+std::string assembler_text() {
+  for (const AssemblerInfo& info : assemblers()) {
+    if (info.usable) return info.name + (info.version.empty() ? "" : " " + info.version);
+  }
+  return "none";
+}
+
+std::string driver_text(const Device& device) {
+  const int driver = device.properties().driver_version;
+  return "CUDA " + std::to_string(driver / 1000) + "." + std::to_string(driver % 1000 / 10);
 }
 
 std::string text_of(const Measurement& m) {

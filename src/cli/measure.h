@@ -2,9 +2,9 @@
 // How long an operator takes on a GPU, against the ceiling of a copy of as many bytes.
 #pragma once
 
-#include "cli/inputs.h"
 #include "cli/json.h"
 #include "tilewright/device.h"
+#include "tune/timing.h"
 
 #include <cstdint>
 #include <span>
@@ -13,20 +13,13 @@
 
 namespace tilewright::cli {
 
-/// Microseconds a launch; median over replays of a graph of several launches.
-struct Timing {
-  double median_us = 0;
-  double fastest_us = 0;
-  double slowest_us = 0;
-};
-
 struct Measurement {
-  Timing time;
+  tune::Timing time;
   int launches = 0;  ///< in a graph
   int replays = 0;
   int copies = 0;          ///< of the tensors, used in turn
   std::int64_t bytes = 0;  ///< of the contract: each input read once, each output written once
-  Timing ceiling;          ///< the fastest way found to copy as many bytes; all zero without bytes
+  tune::Timing ceiling;    ///< the fastest way found to copy as many bytes; all zero without bytes
   std::string ceiling_by;  ///< "memcpy", "memcpy in a graph", "tile_copy"
 
   double bytes_per_second() const;
@@ -36,9 +29,13 @@ struct Measurement {
 /// Graph replay on cold tensors: launches rotate over copies of all tensors, more than four times
 /// the L2 cache in all where memory allows, and the cache is flushed before each replay. The
 /// operator and the copies take turns. Throws Error(unsupported) on an emulated device.
-Measurement measure(const Device& device, const Inputs& inputs,
+Measurement measure(const Device& device, const tune::Inputs& inputs,
                     const std::vector<std::string>& wanted,
                     std::span<const Operator* const> operators);
+
+/// What figures were measured with: "nvptxcompiler 13.0" and "CUDA 13.0".
+std::string assembler_text();
+std::string driver_text(const Device& device);
 
 std::string text_of(const Measurement& measurement);
 /// Fields as in docs/measuring.md.

@@ -72,6 +72,7 @@ int run_program(int argc, const char* const* argv, std::span<const Operator* con
   add_list_command(app, program);
   add_run_command(app, program);
   add_bench_command(app, program);
+  add_tune_command(app, program);
   add_show_command(app, program);
   add_cache_command(app, program);
   add_emulate_command(app, program);

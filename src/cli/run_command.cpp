@@ -6,7 +6,6 @@
 #include "cli/json.h"
 #include "cli/measure.h"
 #include "cli/program.h"
-#include "cli/session.h"
 #include "cli/text.h"
 #include "cli/whole_number.h"
 
@@ -60,7 +59,7 @@ Outcome execute(const Program& program, const Request& request, const Inputs& in
   Outcome outcome{device.id(), device.properties().name, {}, {}, {}, 0, {}, {}};
   {
     const Stream stream(device);
-    const Session session(device, inputs, request.wanted);
+    const tune::Session session(device, inputs, inputs.wanted(request.wanted));
     session.launch(stream);
     stream.synchronize();
     outcome.findings = device.take_findings();
@@ -74,7 +73,7 @@ Outcome execute(const Program& program, const Request& request, const Inputs& in
     }
   }
   if (!emulated && request.timed == Timed::on) {
-    outcome.measurement = measure(device, inputs, request.wanted, program.operators);
+    outcome.measurement = measure(device, inputs, inputs.wanted(request.wanted), program.operators);
   }
   return outcome;
 }

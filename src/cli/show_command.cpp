@@ -3,7 +3,6 @@
 #include "cli/inputs.h"
 #include "cli/json.h"
 #include "cli/program.h"
-#include "cli/session.h"
 #include "cli/text.h"
 #include "tilewright/assembler.h"
 #include "tilewright/module.h"
@@ -154,7 +153,7 @@ void show(const Program& program, Request request) {
   }
   const ptx::Target target = ptx::parse_target(request.target);
   const Inputs inputs = load_inputs(program, request.inputs);
-  const Arguments arguments = unplaced_arguments(inputs, request.wanted);
+  const Arguments arguments = tune::unplaced_arguments(inputs, inputs.wanted(request.wanted));
   std::vector<Traced> kernels = op.trace(arguments, target);
   Json json = {
       {"operator", request.inputs.op}, {"target", to_string(target)}, {"kernels", Json::array()}};

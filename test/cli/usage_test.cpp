@@ -11,7 +11,8 @@ TEST(Usage, HelpAndVersionAreRight) {
   const Folder folder;
   const Outcome help = with_scale(folder, "--help");
   EXPECT_EQ(help.code, 0);
-  for (const char* command : {"doctor", "list", "run", "bench", "show", "cache", "emulate"}) {
+  for (const char* command :
+       {"doctor", "list", "run", "bench", "tune", "show", "cache", "emulate"}) {
     EXPECT_NE(help.out.find(command), std::string::npos) << command;
   }
   EXPECT_NE(help.out.find("0 right, 1 a comparison failed, 2 bad usage or input, 3 findings"),
@@ -32,7 +33,7 @@ TEST(Usage, WrongArgumentsAreBadUsage) {
        "tilewright: error: The following argument was not expected: --foo; see tilewright run "
        "--help\n"},
       {"run scal",
-       "tilewright: error: no operator is named 'scal'; this build has negate, scale\n"},
+       "tilewright: error: no operator is named 'scal'; this build has keep, negate, scale\n"},
       {"run scale",
        "tilewright: error: scale: there are no inputs; give --in FILE, --set NAME=@FILE or "
        "--problem N=256\n"},
@@ -102,6 +103,7 @@ TEST(Usage, AFullDiskIsAnError) {
 TEST(List, ShowsOperatorsAndTheirArguments) {
   const Folder folder;
   EXPECT_EQ(with_scale(folder, "list").out,
+            "keep    x*          has a space\n"
             "negate  x*          in place\n"
             "scale   x -> y, z?  scales, for tests\n");
   EXPECT_EQ(with_scale(folder, "list scale").out,
@@ -127,7 +129,7 @@ TEST(Doctor, SaysWhatThereIsAndWhyTheRestIsNot) {
     EXPECT_NE(outcome.out.find(part), std::string::npos) << outcome.out;
   }
   const auto json = nlohmann::json::parse(with_scale(folder, "doctor --json").out);
-  EXPECT_EQ(json["operators"], 2);
+  EXPECT_EQ(json["operators"], 3);
   EXPECT_EQ(json["devices"].empty(), !json["no_cuda"].get<std::string>().empty());
   for (const auto& assembler : json["assemblers"]) {
     EXPECT_NE(assembler["usable"].get<bool>(), !assembler["reason"].get<std::string>().empty())

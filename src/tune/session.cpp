@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Placing tensors on a device.
-#include "cli/session.h"
+#include "tune/session.h"
 
 #include <algorithm>
 
-namespace tilewright::cli {
+namespace tilewright::tune {
 namespace {
 
 Role role_of(const Schema& schema, std::string_view name) {
@@ -34,8 +34,7 @@ std::vector<OutputSpec> chosen_outputs(const Inputs& inputs, const Arguments& ar
         std::find_if(schema.tensors.begin(), schema.tensors.end(),
                      [&](const TensorSpec& each) { return each.name == output.name; });
     TW_ASSERT(spec != schema.tensors.end(), "an operator's outputs are tensors of its schema");
-    const bool asked = std::find(wanted.begin(), wanted.end(), output.name) != wanted.end() ||
-                       names(inputs.expected, output.name);
+    const bool asked = std::find(wanted.begin(), wanted.end(), output.name) != wanted.end();
     const bool given = names(inputs.arrays, output.name);
     const bool implied = spec->presence == Presence::required || spec->role == Role::inout;
     if (!given && (asked || implied)) {
@@ -59,6 +58,11 @@ void check_wanted(const Schema& schema, const std::vector<std::string>& wanted) 
 }
 
 }  // namespace
+
+Inputs make_problem_inputs(const Operator& op, const std::string& text, std::uint64_t seed) {
+  const Problem problem = parse_problem(op.schema, text);
+  return {&op, make_inputs(op, problem, seed), problem.options};
+}
 
 Session::Session(const Device& device, const Inputs& inputs, const std::vector<std::string>& wanted)
     : op_(inputs.op), device_(device), arguments_(inputs.op->schema) {
@@ -131,4 +135,4 @@ Arguments unplaced_arguments(const Inputs& inputs, const std::vector<std::string
   return arguments;
 }
 
-}  // namespace tilewright::cli
+}  // namespace tilewright::tune

@@ -2,20 +2,30 @@
 // An operator's tensors on a device, ready to launch.
 #pragma once
 
-#include "cli/inputs.h"
+#include "tilewright/array.h"
 #include "tilewright/buffer.h"
 #include "tilewright/operator.h"
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-namespace tilewright::cli {
+namespace tilewright::tune {
+
+/// Everything that a run of an operator needs from the host.
+struct Inputs {
+  const Operator* op = nullptr;
+  std::vector<Array> arrays = {};
+  std::vector<std::pair<std::string, std::string>> options = {};
+};
+/// Inputs made for one problem, with its options.
+Inputs make_problem_inputs(const Operator& op, const std::string& problem, std::uint64_t seed);
 
 class Session {
  public:
-  /// Uploads the inputs and allocates the outputs: the required ones, those with an expected value,
-  /// and those named in `wanted`. Outputs on a GPU start as bytes of ones, which are NaN in floats.
+  /// Uploads the inputs and allocates the outputs: the required ones, and those named in `wanted`.
+  /// Outputs on a GPU start as bytes of ones, which are NaN in floats.
   Session(const Device& device, const Inputs& inputs, const std::vector<std::string>& wanted);
 
   void launch(const Stream& stream) const { op_->launch(device_, stream, arguments_); }
@@ -43,4 +53,4 @@ class Session {
 /// Arguments with addresses that are made up, for what needs no memory: shapes, plans, traces.
 Arguments unplaced_arguments(const Inputs& inputs, const std::vector<std::string>& wanted);
 
-}  // namespace tilewright::cli
+}  // namespace tilewright::tune

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the plan of a norm over rows may choose.
+#pragma once
+
+#include "tilewright/tune.h"
+
+#include <cstdint>
+#include <string_view>
+
+namespace tilewright::rows {
+
+/// Chosen first, of the row alone: it decides the order of the row's sum.
+struct RowOrderKey {
+  std::int64_t bits = 16;  ///< of an element of x
+  std::int64_t h = 0;      ///< elements of a row
+  std::int64_t access = 8;
+  std::int64_t operands =
+      1;  ///< whole rows that a thread holds at once: x, w, bias, residual, extra
+};
+struct RowOrder {
+  int threads = 128;
+  int merged = 0;  ///< 1: mean and variance in one reduction (centred statistics only)
+};
+
+/// Chosen for the order: what does not change a row's result.
+struct RowBlocksKey {
+  std::int64_t bits = 16, operands = 1;
+  std::int64_t threads = 128;  ///< of a row
+  std::int64_t accesses = 1;   ///< of a thread; 0: looped
+  std::int64_t rows = 1;
+};
+struct RowBlocks {
+  int rows = 1;   ///< of a block at once
+  int turns = 1;  ///< of a block, with the weights kept
+  int late = 0;   ///< 1: weights are loaded after the reduction, in fewer registers
+};
+
+/// `op` is rms_norm, fused_add_rms_norm or layer_norm: each has records of its own.
+RowOrder choose_row_order(std::string_view op, const DeviceProperties& device,
+                          const RowOrderKey& key);
+RowBlocks choose_row_blocks(std::string_view op, const DeviceProperties& device,
+                            const RowBlocksKey& key);
+
+/// The most accesses of a thread that fit its registers.
+int max_accesses(std::int64_t operands);
+
+}  // namespace tilewright::rows

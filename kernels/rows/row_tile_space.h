@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What plans that cover a matrix by row tiles may choose: each has a space of its own name.
+#pragma once
+
+#include "kernels/rows/row_tile.h"
+#include "tilewright/tune.h"
+
+#include <span>
+#include <string_view>
+
+namespace tilewright::rows {
+
+enum class TileAccesses : std::uint8_t { one, several };  ///< that a thread may have
+
+/// A constant of the operator's folder. Kernels that take one access a thread say so.
+tune::Space row_tile_space(std::string_view name, TileAccesses accesses);
+
+/// The tile of a space for rows of accesses of `vector_elems` elements.
+RowTile choose_row_tile(const tune::Space& space, const DeviceProperties& device,
+                        const View& matrix, int vector_elems);
+
+}  // namespace tilewright::rows

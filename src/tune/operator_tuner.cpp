@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+// From an operator and its problems to searches, each with the winners before it pinned.
+#include "tune/operator_tuner.h"
+
+#include "tilewright/cache.h"
+#include "tilewright/module.h"
+#include "tilewright/trace.h"
+#include "tune/timing.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <list>
+#include <map>
+#include <set>
+
+namespace tilewright::tune {
+namespace {
+
+constexpr double kReplayUs = 400;
+
+using Winners = std::vector<std::pair<const Space*, Config>>;
+
+/// Pins, released innermost first.
+class Pins {
+ public:
+  explicit Pins(const Winners& winners) {
+    for (const auto& [space, config] : winners)
+      pins_.emplace_back(*space, config);
+  }
+  Pins(const Pins&) = delete;
+  Pins& operator=(const Pins&) = delete;
+  ~Pins() {
+    while (!pins_.empty())
+      pins_.pop_back();
+  }
+  void add(const Space& space, const Config& config) { pins_.emplace_back(space, config); }
+
+ private:
+  std::list<Pin> pins_;
+};
+
+/// A problem, and what has been found for it so far.
+struct Case {
+  std::string text;
+  Inputs inputs;
+  Winners winners;
+};
+
+/// The cases that get one configuration in a search.
+struct Group {
+  const Space* space = nullptr;
+  Key key{};
+  std::vector<Case*> cases;
+};
+
+/// Registers of a multiprocessor, and of its allocation to a warp: sm_70 to sm_120.
+constexpr int kRegisters = 65536;
+constexpr int kRegisterUnit = 8;
+
+std::string refusal(const EntryResources& r, int threads) {
+  if (r.spill_store_bytes + r.spill_load_bytes > 0) {
+    return "spills " + std::to_string(r.spill_store_bytes + r.spill_load_bytes) + " bytes";
+  }
+  const int rounded = (r.registers + kRegisterUnit - 1) / kRegisterUnit * kRegisterUnit;
+  if (rounded * threads > kRegisters) {
+    return std::to_string(r.registers) + " registers for " + std::to_string(threads) +
+           " threads; a multiprocessor has " + std::to_string(kRegisters);
+  }
+  return "";
+}
+
+Assembly assemble_kernels(std::vector<Traced> kernels, ptx::Target target) {
+  Assembly assembly;
+  for (Traced& traced : kernels) {
+    const int threads = traced.block[0] * traced.block[1] * traced.block[2];
+    const KernelSource source{ptx::print(traced.module(), ptx::LineInfo::off), traced.entry, {}};
+    // The text itself is the key: what a launch makes later is found by its PTX.
+    const Assembled made = KernelCache::global().assemble(target, "tune\n" + source.ptx,
+                                                          [&](ptx::LineInfo) { return source; });
+    for (const EntryResources& r : made.resources) {
+      assembly.note += (assembly.note.empty() ? "" : ", ") + std::to_string(r.registers) +
+                       " registers, " + std::to_string(r.static_smem_bytes) + " bytes shared";
+      if (assembly.refusal.empty()) assembly.refusal = refusal(r, std::max(threads, 1));
+    }
+  }
+  return assembly;
+}
+
+/// The first wrong output, in words.
+std::string compare_outputs(const Inputs& inputs, const Session& session) {
+  HostTensors right;
+  for (const Array& array : inputs.arrays)
+    right.set(array);
+  inputs.op->reference(session.arguments(), right);
+  for (const Array& out : session.outputs()) {
+    const Array* reference = right.find(out.name);
+    if (reference == nullptr) continue;
+    const Tolerance tolerance = inputs.op->tolerance == nullptr
+                                    ? Tolerance{}
+                                    : inputs.op->tolerance(session.arguments(), out.name);
+    const Comparison c = compare(out, *reference, tolerance);
+    if (c.wrong == 0) continue;
+    return out.name + " is " + std::to_string(c.out) + " at element " +
+           std::to_string(c.first_wrong) + " and should be " + std::to_string(c.reference) + "; " +
+           std::to_string(c.wrong) + " of " + std::to_string(c.compared) + " elements are wrong";
+  }
+  return "";
+}
+
+/// The searches of one operator.
+class Tuner {
+ public:
+  Tuner(ptx::Target target, const TuneRequest& request)
+      : request_(request), target_(target), begin_(Clock::now()) {
+    if (request.op->trace == nullptr || request.op->reference == nullptr) {
+      throw Error(ErrorKind::user, std::string(request.op->schema.name) +
+                                       ": has no trace or no reference; a search needs both");
+    }
+    for (const std::string& text : request.problems)
+      cases_.push_back({text, make_problem_inputs(*request.op, text, request.seed), {}});
+  }
+
+  /// `one` searches a group; what it finds is pinned from then on.
+  template <typename Search>
+  std::vector<Tuned> run(Search&& one) {
+    std::vector<Tuned> all;
+    for (std::vector<Group> groups = next_groups(); !groups.empty(); groups = next_groups()) {
+      for (std::size_t i = 0; i < groups.size(); ++i) {
+        Group& group = groups[i];
+        request_.begin(*group.space, group.key);
+        Tuned tuned{group.space, group.key, {}, one(group, budget_of(groups.size() - i))};
+        for (Case* each : group.cases) {
+          tuned.problems.push_back(each->text);
+          each->winners.emplace_back(group.space, tuned.result.best().config);
+        }
+        all.push_back(std::move(tuned));
+      }
+    }
+    if (!all.empty()) return all;
+    throw Error(ErrorKind::user, std::string(request_.op->schema.name) +
+                                     ": looks up no configuration; there is nothing to tune");
+  }
+
+  Assembly assemble(const Group& group, const Config& config) const {
+    Assembly assembly;
+    for (const Case* each : group.cases) {
+      Pins pins(each->winners);
+      pins.add(*group.space, config);
+      Assembly one = assemble_kernels(
+          request_.op->trace(unplaced_arguments(each->inputs, {}), target_), target_);
+      if (assembly.refusal.empty()) assembly = std::move(one);
+    }
+    return assembly;
+  }
+
+  void progress(const Progress& progress) const { request_.progress(progress); }
+  std::uint64_t fresh_seed() { return request_.seed + ++checks_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// Of each case the first space that it has no winner for; all of one space at a time.
+  std::vector<Group> next_groups() {
+    std::vector<Group> groups;
+    for (Case& each : cases_) {
+      const std::optional<Lookup> lookup = open_lookup(each);
+      if (!lookup || (!groups.empty() && groups.front().space != lookup->space)) continue;
+      const auto same = [&](const Group& group) { return group.key == lookup->key; };
+      auto group = std::find_if(groups.begin(), groups.end(), same);
+      if (group == groups.end()) group = groups.insert(group, {lookup->space, lookup->key, {}});
+      group->cases.push_back(&each);
+    }
+    return groups;
+  }
+
+  std::optional<Lookup> open_lookup(const Case& each) const {
+    const Watch watch;
+    {
+      const Pins pins(each.winners);
+      (void)request_.op->trace(unplaced_arguments(each.inputs, {}), target_);
+    }
+    for (const Lookup& lookup : watch.lookups()) {
+      const auto has = [&](const auto& winner) { return winner.first == lookup.space; };
+      if (std::none_of(each.winners.begin(), each.winners.end(), has)) return lookup;
+    }
+    return std::nullopt;
+  }
+
+  /// Two spaces are usual: the searches of the first one leave half of the time.
+  SearchOptions budget_of(std::size_t searches_left) const {
+    SearchOptions options = request_.search;
+    const double spent = std::chrono::duration<double>(Clock::now() - begin_).count();
+    const bool first = cases_.front().winners.empty();
+    const double left = std::max(request_.search.budget_s - spent, 0.0);
+    options.budget_s = left / static_cast<double>(searches_left) / (first ? 2 : 1);
+    return options;
+  }
+
+  const TuneRequest& request_;
+  ptx::Target target_;
+  Clock::time_point begin_;
+  std::vector<Case> cases_;
+  std::uint64_t checks_ = 0;
+};
+
+/// The first step of a search of one group, for which no device is needed.
+class GroupMaker : public Maker {
+ public:
+  GroupMaker(const Tuner& tuner, const Group& group) : tuner_(tuner), group_(group) {}
+  Assembly assemble(const Config& config) override { return tuner_.assemble(group_, config); }
+  void progress(const Progress& progress) override { tuner_.progress(progress); }
+
+ private:
+  const Tuner& tuner_;
+  const Group& group_;
+};
+
+/// What a search of one group does on a GPU.
+class GroupOnDevice : public Subject {
+ public:
+  GroupOnDevice(const Device& device, Tuner& tuner, const Group& group)
+      : stream_(device), clock_(stream_), tuner_(tuner), group_(group) {
+    for (const Case* each : group.cases) {
+      const Pins pins(each->winners);
+      rotations_.emplace_back(stream_, each->inputs, std::vector<std::string>{}, kReplayUs);
+    }
+  }
+
+  Assembly assemble(const Config& config) override { return tuner_.assemble(group_, config); }
+  void progress(const Progress& progress) override { tuner_.progress(progress); }
+
+  std::string check(const Config& config) override {
+    for (const Case* each : group_.cases) {
+      Pins pins(each->winners);
+      pins.add(*group_.space, config);
+      const Operator& op = *each->inputs.op;
+      Problem problem = reduced(*group_.space, parse_problem(op.schema, each->text));
+      const Inputs inputs{&op, make_inputs(op, problem, tuner_.fresh_seed()), problem.options};
+      const Session session(stream_.device(), inputs, {});
+      session.launch(stream_);
+      stream_.synchronize();
+      std::string wrong = compare_outputs(inputs, session);
+      if (!wrong.empty()) return wrong;
+    }
+    return "";
+  }
+
+  double measure_us(const Config& config) override {
+    const std::vector<Graph>& graphs = graphs_of(config);
+    double log_sum = 0;
+    std::size_t i = 0;
+    for (const Rotation& rotation : rotations_) {
+      const Graph& graph = graphs[i++];
+      log_sum += std::log(clock_.us([&] { graph.launch(stream_); }) / rotation.launches());
+    }
+    return std::exp(log_sum / static_cast<double>(graphs.size()));
+  }
+
+ private:
+  /// One a case, captured and warmed up on first use.
+  const std::vector<Graph>& graphs_of(const Config& config) {
+    std::vector<Graph>& graphs = graphs_[config];
+    if (!graphs.empty()) return graphs;
+    auto each = group_.cases.begin();
+    for (const Rotation& rotation : rotations_) {
+      Pins pins((*each++)->winners);
+      pins.add(*group_.space, config);
+      graphs.push_back(rotation.capture());
+      graphs.back().launch(stream_);
+    }
+    return graphs;
+  }
+
+  Stream stream_;
+  ColdClock clock_;
+  Tuner& tuner_;
+  const Group& group_;
+  std::list<Rotation> rotations_;
+  std::map<Config, std::vector<Graph>> graphs_;
+};
+
+}  // namespace
+
+Problem reduced(const Space& space, Problem problem) {
+  constexpr std::int64_t kAlignment = 64;
+  for (auto& [name, size] : problem.sizes) {
+    for (const Reducible& reducible : space.reducible) {
+      if (name != reducible.size || size <= reducible.most) continue;
+      size = reducible.most / kAlignment * kAlignment + size % kAlignment;
+    }
+  }
+  return problem;
+}
+
+std::vector<Tuned> tune_operator(const Device& device, const TuneRequest& request) {
+  if (device.kind() != DeviceKind::cuda) {
+    throw Error(ErrorKind::unsupported,
+                "tune: " + device.id() +
+                    " has no clock worth reading; use a cuda device, or --dry-run, which lists the "
+                    "candidates and assembles them");
+  }
+  Tuner tuner(device.target(), request);
+  return tuner.run([&](const Group& group, const SearchOptions& options) {
+    GroupOnDevice on_device(device, tuner, group);
+    const std::vector<Config> all = candidates(*group.space, device.properties(), group.key);
+    return search(all, on_device, options);
+  });
+}
+
+std::vector<Tuned> list_candidates(ptx::Target target, const TuneRequest& request) {
+  Tuner tuner(target, request);
+  return tuner.run([&](const Group& group, SearchOptions options) {
+    options.budget_s = request.search.budget_s;
+    GroupMaker maker(tuner, group);
+    const std::vector<Config> all = candidates(*group.space, DeviceProperties{}, group.key);
+    return SearchResult{assemble_all(all, maker, options), 0};
+  });
+}
+
+}  // namespace tilewright::tune

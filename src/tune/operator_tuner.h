@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Searches the spaces that an operator's plan looks up, one after the other.
+#pragma once
+
+#include "tilewright/operator.h"
+#include "tilewright/tune_record.h"
+#include "tilewright/tune_search.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace tilewright::tune {
+
+/// What to tune: problems whose keys are equal in a space get one configuration, with the least
+/// geometric mean of their times.
+struct TuneRequest {
+  const Operator* op = nullptr;
+  std::vector<std::string> problems = {};
+  std::uint64_t seed = 0;     ///< of the inputs that results are checked on
+  SearchOptions search = {};  ///< budget_s is for all searches together
+  std::function<void(const Space&, const Key&)> begin = {};  ///< called before a search
+  std::function<void(const Progress&)> progress = {};        ///< called by several threads in turn
+};
+
+/// One search.
+struct Tuned {
+  const Space* space = nullptr;
+  Key key{};
+  std::vector<std::string> problems;
+  SearchResult result;
+};
+
+/// Throws Error(unsupported) on an emulated device, Error(user) where the operator looks nothing
+/// up.
+std::vector<Tuned> tune_operator(const Device& device, const TuneRequest& request);
+
+/// The candidates of each space with nothing but their assembly; no device is needed.
+std::vector<Tuned> list_candidates(ptx::Target target, const TuneRequest& request);
+
+/// The problem with its reducible sizes cut down, keeping what they leave modulo 64.
+Problem reduced(const Space& space, Problem problem);
+
+}  // namespace tilewright::tune

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Assemble concurrently, check, measure in rounds, abandon early.
+#include "tilewright/tune_search.h"
+
+#include "tune/timing.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+namespace tilewright::tune {
+namespace {
+
+class Budget {
+ public:
+  explicit Budget(double seconds) : end_(Clock::now() + std::chrono::duration<double>(seconds)) {}
+  bool over() const { return Clock::now() >= end_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::chrono::time_point<Clock, std::chrono::duration<double>> end_;
+};
+
+/// Where the median of a trial's times is, with about 95 % confidence: the spread is 1.4826 times
+/// the median absolute deviation, and a median of n values has an error of 1.2533 spread / sqrt(n).
+struct Bounds {
+  double lower = 0, upper = 0;
+};
+Bounds bounds_of(const Trial& trial) {
+  std::vector<double> deviations;
+  for (double us : trial.us)
+    deviations.push_back(std::fabs(us - trial.median_us));
+  const double spread = 1.4826 * median(std::move(deviations));
+  const double error = 2 * 1.2533 * spread / std::sqrt(static_cast<double>(trial.us.size()));
+  return {trial.median_us - error, trial.median_us + error};
+}
+
+bool alive(const Trial& trial) { return trial.fate == Fate::measured; }
+
+/// The fastest live trial. Pre: one is alive.
+std::size_t fastest(const std::vector<Trial>& trials) {
+  std::size_t best = trials.size();
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    const bool better = best == trials.size() || trials[i].median_us < trials[best].median_us;
+    if (alive(trials[i]) && better) best = i;
+  }
+  TW_ASSERT(best < trials.size(), "a search has found a right candidate before it measures");
+  return best;
+}
+
+/// Abandons all that are slower but the standard one, which the result is held against. How many
+/// may still be the fastest.
+int abandon_slower(std::vector<Trial>& trials) {
+  const double upper = bounds_of(trials[fastest(trials)]).upper;
+  int contenders = 0;
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    if (!alive(trials[i])) continue;
+    const bool slower = bounds_of(trials[i]).lower > upper;
+    if (slower && i > 0) trials[i].fate = Fate::slower;
+    contenders += slower ? 0 : 1;
+  }
+  return contenders;
+}
+
+void check_all(std::vector<Trial>& trials, Subject& subject, const Budget& budget) {
+  int done = 0;
+  const int of = static_cast<int>(trials.size());
+  for (Trial& trial : trials) {
+    subject.progress({"checking", done++, of});
+    const bool is_standard = &trial == &trials.front();
+    if (trial.fate == Fate::refused || (budget.over() && !is_standard)) continue;
+    trial.why = subject.check(trial.config);
+    trial.fate = trial.why.empty() ? Fate::measured : Fate::wrong;
+  }
+  if (std::any_of(trials.begin(), trials.end(), alive)) return;
+  const Trial& first = trials.front();
+  throw Error(ErrorKind::user, "tune: none of " + std::to_string(trials.size()) +
+                                   " candidates is right; the standard one: " + first.why);
+}
+
+void measure_rounds(std::vector<Trial>& trials, Subject& subject, const SearchOptions& options,
+                    const Budget& budget) {
+  for (int round = 0; round < options.most_rounds; ++round) {
+    subject.progress({"measuring", round, options.most_rounds});
+    if (round >= options.fewest_rounds && abandon_slower(trials) == 1) return;
+    for (Trial& trial : trials) {
+      if (!alive(trial)) continue;
+      if (budget.over() && (&trial != &trials.front() || round >= options.fewest_rounds)) continue;
+      trial.us.push_back(subject.measure_us(trial.config));
+      trial.median_us = median(trial.us);
+    }
+    if (round == 0) {  // what the budget did not let begin
+      for (Trial& trial : trials) {
+        if (alive(trial) && trial.us.empty()) trial.fate = Fate::unreached;
+      }
+    }
+    if (budget.over() && round + 1 >= options.fewest_rounds) return;
+  }
+}
+
+}  // namespace
+
+std::vector<Trial> assemble_all(std::span<const Config> candidates, Maker& maker,
+                                const SearchOptions& options) {
+  std::vector<Trial> trials(candidates.size());
+  for (std::size_t i = 0; i < candidates.size(); ++i)
+    trials[i].config = candidates[i];
+  const Budget budget(options.budget_s);
+  std::atomic<std::size_t> next{0};
+  std::mutex mutex;  // of the progress and of the first exception
+  std::exception_ptr thrown;
+  int done = 0;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < trials.size(); i = next++) {
+      if (i > 0 && budget.over()) return;
+      try {
+        Assembly assembly = maker.assemble(trials[i].config);
+        if (!assembly.refusal.empty()) trials[i].fate = Fate::refused;
+        trials[i].why = std::move(assembly.refusal);
+        trials[i].note = std::move(assembly.note);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (!thrown) thrown = std::current_exception();
+        next = trials.size();
+      }
+      const std::lock_guard lock(mutex);
+      maker.progress({"assembling", ++done, static_cast<int>(trials.size())});
+    }
+  };
+  const std::size_t hosts = std::max(1U, std::thread::hardware_concurrency());
+  const std::size_t asked = options.threads > 0 ? static_cast<std::size_t>(options.threads) : hosts;
+  std::vector<std::thread> threads;
+  for (std::size_t i = 1; i < std::min(asked, trials.size()); ++i)
+    threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads)
+    thread.join();
+  if (thrown) std::rethrow_exception(thrown);
+  return trials;
+}
+
+SearchResult search(std::span<const Config> candidates, Subject& subject,
+                    const SearchOptions& options) {
+  TW_ASSERT(!candidates.empty(), "a space has its standard configuration");
+  const Budget budget(options.budget_s);
+  SearchResult result{assemble_all(candidates, subject, options), 0};
+  check_all(result.trials, subject, budget);
+  measure_rounds(result.trials, subject, options, budget);
+  const std::size_t best = fastest(result.trials);
+  const Trial& standard = result.standard();
+  const bool gains = !alive(standard) ||
+                     result.trials[best].median_us < standard.median_us * (1 - options.least_gain);
+  result.winner = gains ? best : 0;
+  return result;
+}
+
+}  // namespace tilewright::tune
