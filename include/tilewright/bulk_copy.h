@@ -12,10 +12,15 @@ namespace tilewright {
 // Every size is a multiple of 16 bytes, and every address known to be aligned to 16. A size that
 // is a Value must be known to be such a multiple: see Value::assume. One thread begins the copy.
 
+/// `policy` is a cache_policy() for the lines of global memory.
+struct BulkOptions {
+  std::optional<Value> policy{};
+};
+
 /// Begins copying from global memory to the block's shared memory; the bytes complete at `done`,
 /// which must expect them (arrive_expect_tx).
 void bulk_load(const Element& destination, const Element& source, const Arg& bytes,
-               const Mbarrier& done);
+               const Mbarrier& done, const BulkOptions& options = {});
 /// The same to the same place in every block of the cluster whose bit is set in `blocks`; each
 /// block's own mbarrier at that place gets the bytes.
 void bulk_load_multicast(const Element& destination, const Element& source, const Arg& bytes,
@@ -26,10 +31,19 @@ void bulk_send(const Element& destination, const Element& source, const Arg& byt
                const Mbarrier& done);
 /// Begins copying from shared to global memory, in the thread's bulk group. Needs
 /// fence_async_proxy() after ordinary writes of the source.
-void bulk_store(const Element& destination, const Element& source, const Arg& bytes);
-/// As bulk_store, adding to the elements there, each atomically (relaxed, scope gpu): 32- and
-/// 64-bit integers, f16, bf16, f32, f64.
+void bulk_store(const Element& destination, const Element& source, const Arg& bytes,
+                const BulkOptions& options = {});
+// As bulk_store, but each element there is combined with the source's, atomically (relaxed, scope
+// gpu).
+/// Integers of 32 and 64 bits, f16, bf16, f32 and f64.
 void bulk_add(const Element& destination, const Element& source, const Arg& bytes);
+/// Integers of 32 and 64 bits, f16 and bf16.
+void bulk_min(const Element& destination, const Element& source, const Arg& bytes);
+void bulk_max(const Element& destination, const Element& source, const Arg& bytes);
+/// Any type of 32 or 64 bits.
+void bulk_and(const Element& destination, const Element& source, const Arg& bytes);
+void bulk_or(const Element& destination, const Element& source, const Arg& bytes);
+void bulk_xor(const Element& destination, const Element& source, const Arg& bytes);
 /// Begins fetching from global memory into the L2 cache.
 void bulk_prefetch(const Element& source, const Arg& bytes);
 

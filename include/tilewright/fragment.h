@@ -125,13 +125,14 @@ Value reduce(const Fragment& a, Combine&& combine, SourceLoc at = SourceLoc::her
 /// Reads `count` consecutive elements from `first` on with the fewest instructions that the known
 /// alignment allows, at most 16 bytes each. With a predicate, nothing is read where it is
 /// false and the elements are 0.
-Fragment load(const Element& first, int count, LoadOptions options = {},
+Fragment load(const Element& first, int count, const LoadOptions& options = {},
               SourceLoc at = SourceLoc::here());
-Fragment load_if(const Arg& predicate, const Element& first, int count, LoadOptions options = {});
-void store(const Element& first, const Fragment& fragment, StoreOptions options = {},
+Fragment load_if(const Arg& predicate, const Element& first, int count,
+                 const LoadOptions& options = {});
+void store(const Element& first, const Fragment& fragment, const StoreOptions& options = {},
            SourceLoc at = SourceLoc::here());
 void store_if(const Arg& predicate, const Element& first, const Fragment& fragment,
-              StoreOptions options = {});
+              const StoreOptions& options = {});
 
 /// Starts an asynchronous copy of 4, 8 or 16 bytes from global to shared memory (cp.async). With a
 /// predicate, zeros are written where it is false.

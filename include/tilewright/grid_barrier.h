@@ -8,8 +8,9 @@
 namespace tilewright {
 
 /// All blocks of the grid meet at one word of global memory, which resets itself: it is zeroed
-/// once, before its first launch, and serves one grid at a time. Pre: every block is resident,
-/// which LaunchConfig::cooperative has the driver check; the trace knows the block's shape.
+/// once, before its first launch, and serves one grid at a time. Every block must be resident: a
+/// launch is refused unless it is cooperative, which has the driver check that. Pre: the trace
+/// knows the block's shape.
 class GridBarrier {
  public:
   /// `counter` is a u32. Reads it: make the object early, so that the first sync() need not wait.

@@ -25,6 +25,7 @@ struct KernelAttributes {
   std::int64_t static_smem_bytes = 0;
   int max_threads_per_block = 1024;
   std::int64_t parameter_bytes = -1;  ///< -1: this driver does not tell
+  bool resident_grid = false;         ///< has a GridBarrier: takes cooperative launches only
 };
 
 class PreparedLaunch;

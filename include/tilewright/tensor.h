@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <type_traits>
 
 namespace tilewright {
@@ -20,15 +21,20 @@ enum class Cache : std::uint8_t {
   global,       ///< .cg: L2 only
   streaming,    ///< .cs: likely to be used once
   no_allocate,  ///< .L1::no_allocate
+  evict_first,  ///< .L1::evict_first: the first of L1's lines to go
+  evict_last,   ///< .L1::evict_last
   volatile_,    ///< .volatile: ptxas keeps it where it stands among other volatile accesses
 };
-/// `read_only` (.nc) is a promise that nothing writes the bytes while the kernel runs.
+/// `read_only` (.nc) is a promise that nothing writes the bytes while the kernel runs; `policy` is
+/// a cache_policy() for L2.
 struct LoadOptions {
   Cache cache = Cache::all;
   bool read_only = false;
+  std::optional<Value> policy{};
 };
 struct StoreOptions {
   Cache cache = Cache::all;
+  std::optional<Value> policy{};
 };
 
 /// One component of a coordinate: a number, a value, `_`, or a nested coordinate.
@@ -130,8 +136,8 @@ class Tensor {
 class Element {
  public:
   Element(const Tensor& tensor, Int offset, SourceLoc at);
-  Value load(LoadOptions options = {}) const;
-  void store(const Arg& value, StoreOptions options = {}) const;
+  Value load(const LoadOptions& options = {}) const;
+  void store(const Arg& value, const StoreOptions& options = {}) const;
   operator Value() const { return load(); }           // NOLINT(google-explicit-constructor)
   operator Arg() const { return Arg(load(), at_); }   // NOLINT(google-explicit-constructor)
   const Element& operator=(const Arg& value) const {  // NOLINT(misc-unconventional-assign-operator)

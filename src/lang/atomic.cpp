@@ -3,6 +3,7 @@
 #include "tilewright/atomic.h"
 
 #include "lang/address.h"
+#include "lang/reduction.h"
 
 #include <string>
 #include <vector>
@@ -10,45 +11,10 @@
 namespace tilewright {
 namespace {
 
+using lang::Operands;
 using lang::Tracer;
 
 enum class Old : std::uint8_t { wanted, dropped };
-
-/// What an operation takes, and the type that PTX writes for it.
-enum class Types : std::uint8_t { sum, order, bits, word };
-
-/// "" if the operation does not exist for the type.
-std::string type_word(Types types, Type type) {
-  bool word = bits(type) == 32 || bits(type) == 64;
-  std::string exact = std::string(".") + std::string(name(type));
-  switch (types) {
-    case Types::sum:
-      if (type == f16 || type == bf16) return ".noftz" + exact;
-      if (type == s64) return ".u64";  // the same bits; PTX has no add.s64
-      return word && (is_integer(type) || type == f32 || type == f64) ? exact : "";
-    case Types::order:
-      return word && is_integer(type) ? exact : "";
-    case Types::bits:
-      return word && !is_packed(type) ? ".b" + std::to_string(bits(type)) : "";
-    case Types::word:
-      return type == u32 ? exact : "";
-  }
-  return "";
-}
-
-const char* remedy(Types types) {
-  switch (types) {
-    case Types::sum:
-      return "it takes integers of 32 or 64 bits, f16, bf16, f32 and f64";
-    case Types::order:
-      return "it takes integers of 32 or 64 bits; write a loop with atomic_cas for others";
-    case Types::bits:
-      return "it takes types of 32 or 64 bits";
-    case Types::word:
-      return "it takes u32";
-  }
-  return "";
-}
 
 std::string with_space(const char* stem, const char* what, const Element& cell,
                        AtomicOptions options, SourceLoc at) {
@@ -70,18 +36,21 @@ std::string with_space(const char* stem, const char* what, const Element& cell,
 struct Operation {
   const char* what;  // for errors
   const char* op;    // ".add"
-  Types types;
+  Operands operands;
 };
 
 std::string full_op(const Operation& operation, const Element& cell, AtomicOptions options, Old old,
                     SourceLoc at) {
   Type type = cell.tensor().type();
-  std::string word = type_word(operation.types, type);
+  std::string word = lang::operand_word(operation.operands, type);
   if (word.empty()) {
-    throw Error(ErrorKind::user,
-                std::string(operation.what) + ": not defined for " + std::string(name(type)) +
-                    "; " + remedy(operation.types),
-                at);
+    throw Error(
+        ErrorKind::user,
+        std::string(operation.what) + ": not defined for " + std::string(name(type)) + "; " +
+            lang::operands_text(operation.operands) +
+            (operation.operands == Operands::order ? "; write a loop with atomic_cas for others"
+                                                   : ""),
+        at);
   }
   const char* stem = old == Old::wanted ? "atom" : "red";
   return with_space(stem, operation.what, cell, options, at) + operation.op + word;
@@ -149,19 +118,19 @@ ptx::Operand words_operand(const Fragment& fragment) {
   return ptx::vector(std::move(elems));
 }
 
-constexpr Operation kAdd{"atomic_add", ".add", Types::sum};
-constexpr Operation kMin{"atomic_min", ".min", Types::order};
-constexpr Operation kMax{"atomic_max", ".max", Types::order};
-constexpr Operation kAnd{"atomic_and", ".and", Types::bits};
-constexpr Operation kOr{"atomic_or", ".or", Types::bits};
-constexpr Operation kXor{"atomic_xor", ".xor", Types::bits};
-constexpr Operation kInc{"atomic_inc", ".inc", Types::word};
-constexpr Operation kDec{"atomic_dec", ".dec", Types::word};
-constexpr Operation kExch{"atomic_exch", ".exch", Types::bits};
+constexpr Operation kAdd{"atomic_add", ".add", Operands::sum};
+constexpr Operation kMin{"atomic_min", ".min", Operands::order};
+constexpr Operation kMax{"atomic_max", ".max", Operands::order};
+constexpr Operation kAnd{"atomic_and", ".and", Operands::bits};
+constexpr Operation kOr{"atomic_or", ".or", Operands::bits};
+constexpr Operation kXor{"atomic_xor", ".xor", Operands::bits};
+constexpr Operation kInc{"atomic_inc", ".inc", Operands::word};
+constexpr Operation kDec{"atomic_dec", ".dec", Operands::word};
+constexpr Operation kExch{"atomic_exch", ".exch", Operands::bits};
 
 /// The same operation by the name of its form without the old value.
 constexpr Operation red(const Operation& operation, const char* what) {
-  return {what, operation.op, operation.types};
+  return {what, operation.op, operation.operands};
 }
 
 }  // namespace

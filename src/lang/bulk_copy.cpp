@@ -3,12 +3,14 @@
 #include "tilewright/bulk_copy.h"
 
 #include "lang/address.h"
+#include "lang/reduction.h"
 
 #include <string>
 
 namespace tilewright {
 namespace {
 
+using lang::Operands;
 using lang::Tracer;
 
 constexpr int kGrain = 16;  // bytes; PTX ISA, cp.async.bulk: size and alignment
@@ -88,28 +90,69 @@ void wait(const char* what, const char* op, int pending, SourceLoc at) {
   emit(what, op, {ptx::imm(pending)}, at);
 }
 
-std::string add_word(Type type, SourceLoc at) {
-  std::string exact = "." + std::string(name(type));
-  if (type == f16 || type == bf16) return ".noftz" + exact;
-  if (type == s64) return ".u64";  // the same bits
-  if (type == u32 || type == s32 || type == u64 || type == f32 || type == f64) return exact;
+/// Appends the policy, if there is one, to the instruction's operands and its name.
+std::string with_policy(std::string op, const BulkOptions& options,
+                        std::vector<ptx::Operand>& operands, const char* what, SourceLoc at) {
+  if (!options.policy) return op;
+  if (options.policy->type() != b64) {
+    throw Error(ErrorKind::user,
+                std::string(what) + ": a policy of type " +
+                    std::string(name(options.policy->type())) +
+                    "; it must come from cache_policy()",
+                at);
+  }
+  operands.push_back(ptx::reg(Tracer::current(what, at).reg_of(*options.policy, at)));
+  return op + ".L2::cache_hint";
+}
+
+struct Reduction {
+  const char* what;  // for errors
+  const char* op;    // ".add"
+  Operands operands;
+};
+
+/// ".add.noftz.f16"
+std::string reduction_word(const Reduction& reduction, Type type, SourceLoc at) {
+  bool halves = reduction.operands == Operands::order && (type == f16 || type == bf16);
+  std::string word =
+      halves ? "." + std::string(name(type)) : lang::operand_word(reduction.operands, type);
+  if (!word.empty()) return reduction.op + word;
   throw Error(ErrorKind::user,
-              "bulk_add: not defined for " + std::string(name(type)) +
-                  "; it takes integers of 32 or 64 bits, f16, bf16, f32 and f64",
+              std::string(reduction.what) + ": not defined for " + std::string(name(type)) + "; " +
+                  lang::operands_text(reduction.operands) +
+                  (reduction.operands == Operands::order ? ", f16 and bf16" : ""),
               at);
+}
+
+void bulk_reduce(const Reduction& reduction, const Ends& ends, const Arg& bytes) {
+  SourceLoc at = bytes.at();
+  const char* what = reduction.what;
+  require_spaces(what, ends, MemorySpace::global, MemorySpace::shared, at);
+  Type type = ends.destination->tensor().type();
+  Type from = ends.source->tensor().type();
+  if (from != type) {
+    throw Error(ErrorKind::user,
+                std::string(what) + ": the source has type " + std::string(name(from)) +
+                    " and the destination " + std::string(name(type)) + "; they must be the same",
+                at);
+  }
+  std::string op =
+      "cp.reduce.async.bulk.global.shared::cta.bulk_group" + reduction_word(reduction, type, at);
+  emit(what, op, copy_operands(what, ends, bytes), at);
 }
 
 }  // namespace
 
 void bulk_load(const Element& destination, const Element& source, const Arg& bytes,
-               const Mbarrier& done) {
+               const Mbarrier& done, const BulkOptions& options) {
   SourceLoc at = bytes.at();
   Ends ends{&destination, &source};
   require_spaces("bulk_load", ends, MemorySpace::shared, MemorySpace::global, at);
   std::vector<ptx::Operand> operands = copy_operands("bulk_load", ends, bytes);
   operands.push_back(lang::address_operand(done.cell(), at));
-  emit("bulk_load", "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes",
-       std::move(operands), at);
+  std::string op = with_policy("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes",
+                               options, operands, "bulk_load", at);
+  emit("bulk_load", op, std::move(operands), at);
 }
 
 void bulk_load_multicast(const Element& destination, const Element& source, const Arg& bytes,
@@ -141,27 +184,34 @@ void bulk_send(const Element& destination, const Element& source, const Arg& byt
        std::move(operands), at);
 }
 
-void bulk_store(const Element& destination, const Element& source, const Arg& bytes) {
+void bulk_store(const Element& destination, const Element& source, const Arg& bytes,
+                const BulkOptions& options) {
   SourceLoc at = bytes.at();
   Ends ends{&destination, &source};
   require_spaces("bulk_store", ends, MemorySpace::global, MemorySpace::shared, at);
-  emit("bulk_store", "cp.async.bulk.global.shared::cta.bulk_group",
-       copy_operands("bulk_store", ends, bytes), at);
+  std::vector<ptx::Operand> operands = copy_operands("bulk_store", ends, bytes);
+  std::string op = with_policy("cp.async.bulk.global.shared::cta.bulk_group", options, operands,
+                               "bulk_store", at);
+  emit("bulk_store", op, std::move(operands), at);
 }
 
 void bulk_add(const Element& destination, const Element& source, const Arg& bytes) {
-  SourceLoc at = bytes.at();
-  Ends ends{&destination, &source};
-  require_spaces("bulk_add", ends, MemorySpace::global, MemorySpace::shared, at);
-  Type type = destination.tensor().type();
-  if (source.tensor().type() != type) {
-    throw Error(ErrorKind::user,
-                "bulk_add: the source has type " + std::string(name(source.tensor().type())) +
-                    " and the destination " + std::string(name(type)) + "; they must be the same",
-                at);
-  }
-  std::string op = "cp.reduce.async.bulk.global.shared::cta.bulk_group.add" + add_word(type, at);
-  emit("bulk_add", op, copy_operands("bulk_add", ends, bytes), at);
+  bulk_reduce({"bulk_add", ".add", Operands::sum}, {&destination, &source}, bytes);
+}
+void bulk_min(const Element& destination, const Element& source, const Arg& bytes) {
+  bulk_reduce({"bulk_min", ".min", Operands::order}, {&destination, &source}, bytes);
+}
+void bulk_max(const Element& destination, const Element& source, const Arg& bytes) {
+  bulk_reduce({"bulk_max", ".max", Operands::order}, {&destination, &source}, bytes);
+}
+void bulk_and(const Element& destination, const Element& source, const Arg& bytes) {
+  bulk_reduce({"bulk_and", ".and", Operands::bits}, {&destination, &source}, bytes);
+}
+void bulk_or(const Element& destination, const Element& source, const Arg& bytes) {
+  bulk_reduce({"bulk_or", ".or", Operands::bits}, {&destination, &source}, bytes);
+}
+void bulk_xor(const Element& destination, const Element& source, const Arg& bytes) {
+  bulk_reduce({"bulk_xor", ".xor", Operands::bits}, {&destination, &source}, bytes);
 }
 
 void bulk_prefetch(const Element& source, const Arg& bytes) {

@@ -2,12 +2,15 @@
 // The grid barrier: every block adds 1, the first block what flips the top bit once all have come.
 #include "tilewright/grid_barrier.h"
 
+#include "lang/resident_grid.h"
+#include "lang/tracer.h"
 #include "tilewright/atomic.h"
 #include "tilewright/control.h"
 #include "tilewright/ordered.h"
 #include "tilewright/sync.h"
 #include "tilewright/thread.h"
 
+#include <algorithm>
 #include <string>
 
 namespace tilewright {
@@ -25,6 +28,17 @@ const Element& require_word(const Element& counter, SourceLoc at) {
               at);
 }
 
+/// Has launches refused that are not cooperative.
+void require_resident_grid(lang::Tracer& tracer) {
+  std::vector<ptx::Variable>& variables = tracer.module().variables;
+  ptx::Variable mark;
+  mark.linkage = ptx::Linkage::visible;  // so that ptxas keeps it
+  mark.name = lang::resident_grid_symbol(tracer.function().name);
+  bool marked = std::any_of(variables.begin(), variables.end(),
+                            [&](const ptx::Variable& v) { return v.name == mark.name; });
+  if (!marked) variables.push_back(std::move(mark));
+}
+
 Value is_first(const Index3& index, SourceLoc at) {
   return (Arg(index.x, at) | Arg(index.y, at) | Arg(index.z, at)) == Arg(0, at);
 }
@@ -34,6 +48,7 @@ Value is_first(const Index3& index, SourceLoc at) {
 GridBarrier::GridBarrier(const Element& counter, SourceLoc at)
     : counter_(require_word(counter, at)), phase_(u32, Arg(0, at)) {
   block_threads(at);  // an error here rather than at sync()
+  require_resident_grid(lang::Tracer::current("GridBarrier", at));
   // Nobody can flip the bit before this block has arrived, so that any value read until then
   // tells the phase.
   if_(Arg(is_first(thread_idx(at), at), at),

@@ -16,38 +16,63 @@ using lang::Tracer;
 
 namespace {
 
-/// Where the word stands differs: `ld.volatile.global`, `ld.global.cs`, `ld.global.nc.L1::...`.
-const char* cache_suffix(Cache cache) {
+/// ".cg" stands before ".nc", ".L1::no_allocate" behind it.
+const char* cache_operator(Cache cache) {
+  return cache == Cache::global ? ".cg" : cache == Cache::streaming ? ".cs" : "";
+}
+
+const char* l1_priority(Cache cache) {
   switch (cache) {
-    case Cache::all:
-    case Cache::volatile_:
-      return "";
-    case Cache::global:
-      return ".cg";
-    case Cache::streaming:
-      return ".cs";
     case Cache::no_allocate:
       return ".L1::no_allocate";
+    case Cache::evict_first:
+      return ".L1::evict_first";
+    case Cache::evict_last:
+      return ".L1::evict_last";
+    case Cache::all:
+    case Cache::global:
+    case Cache::streaming:
+    case Cache::volatile_:
+      return "";
   }
   return "";
 }
 
-std::string load_op(const Tensor& tensor, LoadOptions options) {
+std::string load_op(const Tensor& tensor, const LoadOptions& options) {
   std::string space = space_word(tensor.space());
-  bool is_volatile = options.cache == Cache::volatile_;
-  std::string op = (is_volatile ? "ld.volatile." : "ld.") + space;
-  if (tensor.space() != MemorySpace::global) return op;
-  if (options.cache != Cache::no_allocate) op += cache_suffix(options.cache);
+  if (options.cache == Cache::volatile_) return "ld.volatile." + space;
+  if (tensor.space() != MemorySpace::global) return "ld." + space;
+  std::string op = "ld.global" + std::string(cache_operator(options.cache));
   if (options.read_only) op += ".nc";
-  if (options.cache == Cache::no_allocate) op += cache_suffix(options.cache);
-  return op;
+  op += l1_priority(options.cache);
+  return options.policy ? op + ".L2::cache_hint" : op;
 }
 
-std::string store_op(const Tensor& tensor, StoreOptions options) {
+std::string store_op(const Tensor& tensor, const StoreOptions& options) {
   std::string space = space_word(tensor.space());
   if (options.cache == Cache::volatile_) return "st.volatile." + space;
   if (tensor.space() != MemorySpace::global) return "st." + space;
-  return "st.global" + std::string(cache_suffix(options.cache));
+  std::string op = "st.global" + std::string(cache_operator(options.cache));
+  op += l1_priority(options.cache);
+  return options.policy ? op + ".L2::cache_hint" : op;
+}
+
+/// The policy as an operand, if there is one.
+std::optional<ptx::Operand> hint_of(const std::optional<Value>& policy, const Tensor& tensor,
+                                    Cache cache, const char* what, SourceLoc at) {
+  if (!policy) return std::nullopt;
+  bool fits =
+      policy->type() == b64 && tensor.space() == MemorySpace::global && cache != Cache::volatile_;
+  if (!fits) {
+    throw Error(ErrorKind::user,
+                std::string(what) + ": a policy of type " + std::string(name(policy->type())) +
+                    " for " + (cache == Cache::volatile_ ? "volatile " : "") +
+                    space_word(tensor.space()) +
+                    " memory; it must come from cache_policy(), for global memory that is not "
+                    "volatile",
+                at);
+  }
+  return ptx::reg(Tracer::current(what, at).reg_of(*policy, at));
 }
 
 std::string bits_suffix(int width) { return ".b" + std::to_string(width); }
@@ -69,8 +94,29 @@ struct Access {
   std::string op;  ///< without vector and type
   const Tensor& tensor;
   std::optional<ptx::Guard> guard;
+  std::optional<ptx::Operand> hint;
   SourceLoc at;
 };
+
+Access loading(const Tensor& tensor, const LoadOptions& options,
+               const std::optional<ptx::Guard>& guard, SourceLoc at) {
+  return {Way::load,
+          load_op(tensor, options),
+          tensor,
+          guard,
+          hint_of(options.policy, tensor, options.cache, "load", at),
+          at};
+}
+
+Access storing(const Tensor& tensor, const StoreOptions& options,
+               const std::optional<ptx::Guard>& guard, SourceLoc at) {
+  return {Way::store,
+          store_op(tensor, options),
+          tensor,
+          guard,
+          hint_of(options.policy, tensor, options.cache, "store", at),
+          at};
+}
 
 /// One instruction, `offset` elements from the tensor's base, of registers of `width` bits.
 void access(const Access& how, const Int& offset, std::span<const std::uint32_t> registers,
@@ -88,9 +134,10 @@ void access(const Access& how, const Int& offset, std::span<const std::uint32_t>
       elems.push_back(ptx::reg(reg));
     data = ptx::vector(std::move(elems));
   }
-  ptx::Instr& instr = how.way == Way::load ? tracer.emit(op, {data, address}, how.at)
-                                           : tracer.emit(op, {address, data}, how.at);
-  instr.guard = how.guard;
+  std::vector<ptx::Operand> operands{data, address};
+  if (how.way == Way::store) std::swap(operands[0], operands[1]);
+  if (how.hint) operands.push_back(*how.hint);
+  tracer.emit(op, std::move(operands), how.at).guard = how.guard;
 }
 
 /// Moves a fragment's words to or from memory, splitting where the alignment asks for it.
@@ -129,7 +176,7 @@ std::optional<ptx::Guard> guard_of(const Arg& predicate, const char* what, bool&
   return ptx::Guard{Tracer::current(what, predicate.at()).reg_of(p, predicate.at()), false};
 }
 
-void require_access(const char* what, Type type, LoadOptions options, SourceLoc at) {
+void require_access(const char* what, Type type, const LoadOptions& options, SourceLoc at) {
   if (type == pred || bits(type) < 8 || bits(type) > 64) {
     throw Error(ErrorKind::user,
                 std::string(what) + ": elements of type " + std::string(name(type)) +
@@ -145,7 +192,7 @@ void require_access(const char* what, Type type, LoadOptions options, SourceLoc 
   }
 }
 
-Value load_one(const Element& element, const Int& offset, LoadOptions options,
+Value load_one(const Element& element, const Int& offset, const LoadOptions& options,
                const std::optional<ptx::Guard>& guard, SourceLoc at) {
   Tracer& tracer = Tracer::current("load", at);
   Type type = element.tensor().type();
@@ -153,7 +200,7 @@ Value load_one(const Element& element, const Int& offset, LoadOptions options,
   ptx::RegId reg = tracer.new_reg(type);
   if (guard) tracer.emit(lang::move_of(type), {ptx::reg(reg), ptx::imm(0)}, at);
   const Tensor& tensor = element.tensor();
-  access({Way::load, load_op(tensor, options), tensor, guard, at}, offset, {&reg, 1}, bits(type));
+  access(loading(tensor, options, guard, at), offset, {&reg, 1}, bits(type));
   return tracer.result(type, reg, guard ? Uniformity::thread : loaded_uniformity(element));
 }
 
@@ -165,7 +212,7 @@ void fill_zero(const Fragment& fragment, SourceLoc at) {
 }
 
 Fragment load_guarded(const std::optional<ptx::Guard>& guard, const Element& first, int count,
-                      LoadOptions options, SourceLoc at) {
+                      const LoadOptions& options, SourceLoc at) {
   Type type = first.tensor().type();
   require_access("load", type, options, at);
   if (!in_words(first, type, count)) {
@@ -178,12 +225,12 @@ Fragment load_guarded(const std::optional<ptx::Guard>& guard, const Element& fir
   Fragment fragment = Fragment::undefined(type, count, at);
   if (guard) fill_zero(fragment, at);
   const Tensor& tensor = first.tensor();
-  transfer({Way::load, load_op(tensor, options), tensor, guard, at}, first, fragment);
+  transfer(loading(tensor, options, guard, at), first, fragment);
   return fragment;
 }
 
 void store_guarded(const std::optional<ptx::Guard>& guard, const Element& first,
-                   const Fragment& fragment, StoreOptions options, SourceLoc at) {
+                   const Fragment& fragment, const StoreOptions& options, SourceLoc at) {
   Type type = first.tensor().type();
   if (fragment.type() != type) {
     throw Error(ErrorKind::user,
@@ -191,7 +238,7 @@ void store_guarded(const std::optional<ptx::Guard>& guard, const Element& first,
                     " and the tensor " + std::string(name(type)) + "; convert with .to()",
                 at);
   }
-  Access how{Way::store, store_op(first.tensor(), options), first.tensor(), guard, at};
+  Access how = storing(first.tensor(), options, guard, at);
   if (in_words(first, type, fragment.size())) {
     transfer(how, first, fragment);
     return;
@@ -205,24 +252,24 @@ void store_guarded(const std::optional<ptx::Guard>& guard, const Element& first,
 
 }  // namespace
 
-Value Element::load(LoadOptions options) const {
+Value Element::load(const LoadOptions& options) const {
   return load_one(*this, offset_, options, std::nullopt, at_);
 }
 
-void Element::store(const Arg& value, StoreOptions options) const {
+void Element::store(const Arg& value, const StoreOptions& options) const {
   require_access("store", tensor_.type(), {}, at_);
   Value stored = value.as(tensor_.type(), "store");
   Tracer& tracer = Tracer::current("store", at_);
   ptx::RegId reg = tracer.reg_of(stored, at_);
-  access({Way::store, store_op(tensor_, options), tensor_, std::nullopt, at_}, offset_, {&reg, 1},
-         bits(tensor_.type()));
+  access(storing(tensor_, options, std::nullopt, at_), offset_, {&reg, 1}, bits(tensor_.type()));
 }
 
-Fragment load(const Element& first, int count, LoadOptions options, SourceLoc at) {
+Fragment load(const Element& first, int count, const LoadOptions& options, SourceLoc at) {
   return load_guarded(std::nullopt, first, count, options, at);
 }
 
-Fragment load_if(const Arg& predicate, const Element& first, int count, LoadOptions options) {
+Fragment load_if(const Arg& predicate, const Element& first, int count,
+                 const LoadOptions& options) {
   bool never = false;
   std::optional<ptx::Guard> guard = guard_of(predicate, "load_if", never);
   if (never) {
@@ -233,12 +280,13 @@ Fragment load_if(const Arg& predicate, const Element& first, int count, LoadOpti
   return load_guarded(guard, first, count, options, predicate.at());
 }
 
-void store(const Element& first, const Fragment& fragment, StoreOptions options, SourceLoc at) {
+void store(const Element& first, const Fragment& fragment, const StoreOptions& options,
+           SourceLoc at) {
   store_guarded(std::nullopt, first, fragment, options, at);
 }
 
 void store_if(const Arg& predicate, const Element& first, const Fragment& fragment,
-              StoreOptions options) {
+              const StoreOptions& options) {
   bool never = false;
   std::optional<ptx::Guard> guard = guard_of(predicate, "store_if", never);
   if (!never) store_guarded(guard, first, fragment, options, predicate.at());

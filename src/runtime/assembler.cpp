@@ -186,10 +186,19 @@ namespace {
               at);
 }
 
+void refuse_multimem(const std::string& ptx, SourceLoc at) {
+  if (ptx.find("multimem.") == std::string::npos) return;
+  throw Error(ErrorKind::unsupported,
+              "assemble: the kernel has multimem instructions, which this library does not run on "
+              "GPUs: it makes no multicast memory there; use emulated devices",
+              at);
+}
+
 }  // namespace
 
 std::optional<Assembler> choose_for_device(const std::string& ptx, int max_cuda,
                                            const AssembleOptions& options, SourceLoc at) {
+  refuse_multimem(ptx, at);
   bool links = !options.link.empty();
   if (options.assembler == "driver" && !links) return std::nullopt;
   AssemblerChoice choice = choose_assembler(ptx_version(ptx, at), max_cuda, options);

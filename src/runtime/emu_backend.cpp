@@ -79,13 +79,12 @@ int product(const std::array<int, 3>& extents) {
   return extents[0] * std::max(extents[1], 1) * std::max(extents[2], 1);
 }
 
-KernelAttributes attributes_of(const ptx::Module& module, const ptx::Function& entry) {
-  KernelAttributes attributes;
+void read_attributes(const ptx::Module& module, const ptx::Function& entry,
+                     KernelAttributes& attributes) {
   attributes.static_smem_bytes = shared_bytes(entry.variables, shared_bytes(module.variables, 0));
   int most = product(entry.tuning.reqntid) > 0 ? product(entry.tuning.reqntid)
                                                : product(entry.tuning.maxntid);
   if (most > 0) attributes.max_threads_per_block = std::min(most, 1024);
-  return attributes;
 }
 
 emu::Dim3 emu_extents(const Dim3& from) {
@@ -213,7 +212,7 @@ Ref<LoadedKernel> EmuBackend::load(LoadRequest request, SourceLoc at) {
   }
   auto* kernel = new EmuKernel(*this, std::move(request));
   Ref<LoadedKernel> loaded(kernel);
-  kernel->attributes = attributes_of(module, *entry);
+  read_attributes(module, *entry, kernel->attributes);
   kernel->program = machine.load(module);
   std::int64_t parameter_bytes = 0;
   for (const emu::ParamSlot& slot : emu::parameters(kernel->program, kernel->source.entry)) {

@@ -2,8 +2,11 @@
 // Loaded kernels, and their launches.
 #include "tilewright/kernel.h"
 
+#include "lang/resident_grid.h"
 #include "runtime/assemblers.h"
 #include "runtime/backend.h"
+
+#include <algorithm>
 
 namespace tilewright {
 namespace detail {
@@ -19,8 +22,22 @@ void release(LaunchState* state) noexcept {
   if (state->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete state;
 }
 
+namespace {
+
+bool needs_resident_grid(const LoadRequest& source) {
+  std::string symbol = lang::resident_grid_symbol(source.entry);
+  auto bytes = source.assembled.bytes.empty() ? std::as_bytes(std::span(source.ptx))
+                                              : std::span(source.assembled.bytes);
+  auto wanted = std::as_bytes(std::span(symbol));
+  return std::search(bytes.begin(), bytes.end(), wanted.begin(), wanted.end()) != bytes.end();
+}
+
+}  // namespace
+
 LoadedKernel::LoadedKernel(Backend& owner, LoadRequest loaded_from)
-    : backend(owner), source(std::move(loaded_from)) {}
+    : backend(owner), source(std::move(loaded_from)) {
+  attributes.resident_grid = needs_resident_grid(source);
+}
 
 LaunchState::LaunchState(Kernel of, LaunchConfig how, Parameters with)
     : kernel(std::move(of)), config(how), parameters(std::move(with)) {}

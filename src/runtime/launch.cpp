@@ -79,6 +79,9 @@ void check_launch(const LoadedKernel& kernel, const LaunchConfig& config, std::s
   Checker check{kernel.source.entry, at};
   check_shape(check, config, attributes.max_threads_per_block);
   check_cluster(check, config);
+  check.require(!attributes.resident_grid || config.cooperative,
+                "the kernel has a GridBarrier, which waits for all blocks; set "
+                "LaunchConfig::cooperative, with which a grid that does not fit is refused");
   std::int64_t limit = kernel.backend.properties.smem_per_block_bytes;
   std::int64_t smem = config.dynamic_smem_bytes + attributes.static_smem_bytes;
   check.require(config.dynamic_smem_bytes >= 0 && smem <= limit,

@@ -23,6 +23,8 @@ TEST(BulkCopy, SpellsEachCopy) {
     bulk_send(peer(sX, 1)(256), sX(0), 1024, full[0].peer(1));
     bulk_store(x(4), sX(4), 16);
     bulk_add(x(0), sX(0), 512);
+    bulk_min(size(0), tile(u32)(0), 16);
+    bulk_xor(x(0), sX(0), 16);
     bulk_commit();
     bulk_wait_read(1);
     bulk_wait();
@@ -71,6 +73,9 @@ TEST(BulkCopy, RefusesTypesThatItCannotAdd) {
   EXPECT_EQ(error_of(bytes, vector_arg(u8, 512)),
             "bulk_add: not defined for u8; it takes integers of 32 or 64 bits, f16, bf16, f32 and "
             "f64");
+  auto least = [](const Tensor& x) { bulk_min(x(0), tile(f32)(0), 16); };
+  EXPECT_EQ(error_of(least, vector_arg(f32, 512)),
+            "bulk_min: not defined for f32; it takes integers of 32 or 64 bits, f16 and bf16");
   auto mixed = [](const Tensor& x) { bulk_add(x(0), tile(f16)(0), 16); };
   EXPECT_EQ(error_of(mixed, vector_arg(f32, 512)),
             "bulk_add: the source has type f16 and the destination f32; they must be the same");

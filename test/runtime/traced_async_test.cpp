@@ -78,6 +78,30 @@ TEST_F(TracedAsync, BulkAddAccumulatesOverBlocks) {
   EXPECT_EQ(download<std::uint32_t>(sums.buffer), expected);
 }
 
+TEST_F(TracedAsync, BulkReductionsCombineOverBlocks) {
+  test::DeviceVector least = vector(s32, std::vector<std::int32_t>(8, 100));
+  test::DeviceVector bits = vector(u32, Words(8, 1));
+  auto kernel = [](const Tensor& low, const Tensor& mask) {
+    Tensor values = shared(s32, Layout(Shape{8}));
+    Tensor ones = shared(u32, Layout(Shape{8}));
+    Value t = thread_idx().x;
+    values(t) = t - block_idx().x * 10;
+    ones(t) = (constant(u32, 2) << block_idx().x);
+    fence_async_proxy(ProxySpace::shared);
+    barrier();
+    if_(t == 0, [&] {
+      bulk_min(low(0), values(0), 32);
+      bulk_or(mask(0), ones(0), 32);
+      bulk_commit();
+      bulk_wait();
+    });
+  };
+  run({.grid = {3, 1, 1}, .block = {8, 1, 1}}, kernel, least, bits);
+  EXPECT_EQ(download<std::int32_t>(least.buffer),
+            (std::vector<std::int32_t>{-20, -19, -18, -17, -16, -15, -14, -13}));
+  EXPECT_EQ(download<std::uint32_t>(bits.buffer), Words(8, 15));
+}
+
 TEST_F(TracedAsync, AParityLoopWaitsForEachPhase) {
   test::DeviceVector x = vector(u32, counting(256));
   test::DeviceVector y = vector(u32, Words(32, 0));
@@ -197,6 +221,27 @@ TEST_F(TracedAsync, GridBarrierSeparatesRoundsAndResetsItself) {
     EXPECT_EQ(download<std::uint32_t>(ring.buffer), (Words{1, 1, 1, 1, 2, 2, 2, 2, 4, 4, 4, 4}));
     EXPECT_EQ(download<std::uint32_t>(counter.buffer)[0] & 0x7fffffffU, 0U);
   }
+}
+
+TEST_F(TracedAsync, GridBarrierRefusesLaunchesThatAreNotCooperative) {
+  test::DeviceVector counter = vector(u32, Words{0});
+  auto kernel = [](const Tensor& word) { GridBarrier(word(0)).sync(); };
+  try {
+    run({.grid = {4, 1, 1}, .block = {64, 1, 1}}, kernel, counter);
+    FAIL() << "nothing says that all blocks are resident";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.message(),
+              "launch of traced: the kernel has a GridBarrier, which waits for all blocks; set "
+              "LaunchConfig::cooperative, with which a grid that does not fit is refused");
+  }
+}
+
+TEST_F(TracedAsync, CooperativeGridsThatDoNotFitAreRefused) {
+  test::DeviceVector counter = vector(u32, Words{0});
+  auto kernel = [](const Tensor& word) { GridBarrier(word(0)).sync(); };
+  EXPECT_THROW(
+      run({.grid = {100'000, 1, 1}, .block = {64, 1, 1}, .cooperative = true}, kernel, counter),
+      Error);
 }
 
 }  // namespace

@@ -73,6 +73,25 @@ TEST_F(CudaKernel, NamesAMissingEntry) {
   EXPECT_EQ(status().modules, 0);
 }
 
+TEST_F(CudaKernel, RefusesMulticastMemory) {
+  std::string text = kPtx + ".visible .entry k() { multimem.st.relaxed.sys.global.b32 [0], 1; }";
+  EXPECT_EQ(error_of([&] { load_ptx(device_, text, "k"); }),
+            "assemble: the kernel has multimem instructions, which this library does not run on "
+            "GPUs: it makes no multicast memory there; use emulated devices");
+}
+
+TEST_F(CudaKernel, WithAGridBarrierTakesCooperativeLaunchesOnly) {
+  Assembled cubin;
+  for (char c : std::string("\0.strtab\0scale$resident_grid\0", 29))
+    cubin.bytes.push_back(static_cast<std::byte>(c));
+  Kernel kernel = load_cubin(device_, cubin, "scale");
+  EXPECT_TRUE(kernel.attributes().resident_grid);
+  EXPECT_FALSE(from_cubin().attributes().resident_grid);
+  EXPECT_THROW(kernel.launch({}, parameters(), Stream::default_of(device_)), Error);
+  kernel.launch({.cooperative = true}, parameters(), Stream::default_of(device_));
+  EXPECT_EQ(status().last_launch.cooperative, 1);
+}
+
 TEST_F(CudaKernel, ReadsItsAttributesAndAllowsAllSharedMemory) {
   Kernel kernel = from_cubin();
   EXPECT_EQ(kernel.attributes().registers, 40);
