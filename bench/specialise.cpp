@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures what specialising the library's kernels costs: trace and print, and cold specialisation
 // beside the assembler alone on the same text.
+#include "examples/wgmma_gemm.h"
 #include "kernels/rms_norm/rms_norm.h"
 #include "kernels/tile_copy/tile_copy.h"
 #include "runtime/process.h"
 #include "tilewright/compile.h"
+#include "tilewright/module.h"
 
 #include <algorithm>
 #include <benchmark/benchmark.h>
 #include <chrono>
 #include <string>
+#include <variant>
 
 namespace tilewright {
 namespace {
@@ -40,6 +43,32 @@ RowNormPlan norm_plan() {
   const std::int64_t h[] = {4096};
   return plan_rms_norm(device, {matrix(1 << 20, bf16, 32768, 4096), make_view(1 << 16, bf16, h),
                                 matrix(std::uint64_t{1} << 40, bf16, 32768, 4096), std::nullopt});
+}
+
+/// Lesson 11's kernel as a plan.
+struct GemmPlan : lesson::WgmmaGemm {
+  static std::string key() { return "wgmma_gemm"; }
+};
+
+std::size_t instructions(const Traced& traced) {
+  const auto& body = traced.module().functions.front().body;
+  return static_cast<std::size_t>(std::count_if(body.begin(), body.end(), [](const ptx::Stmt& s) {
+    return std::holds_alternative<ptx::Instr>(s);
+  }));
+}
+
+template <class Plan>
+void trace_alone(benchmark::State& state, const Plan& plan) {
+  std::size_t count = 0;
+  for (auto _ : state) {
+    Traced traced = plan.trace(kTarget);
+    count = instructions(traced);
+    benchmark::DoNotOptimize(traced);
+  }
+  state.counters["instructions"] = static_cast<double>(count);
+  state.counters["s_per_instruction"] =
+      benchmark::Counter(static_cast<double>(count), benchmark::Counter::kIsIterationInvariantRate |
+                                                         benchmark::Counter::kInvert);
 }
 
 template <class Plan>
@@ -90,12 +119,22 @@ void cold(benchmark::State& state, MakePlan make_plan) {
 
 void trace_and_print_tile_copy(benchmark::State& state) { trace_and_print(state, copy_plan()); }
 void trace_and_print_rms_norm(benchmark::State& state) { trace_and_print(state, norm_plan()); }
+void trace_rms_norm(benchmark::State& state) { trace_alone(state, norm_plan()); }
+void trace_wgmma_gemm(benchmark::State& state) { trace_alone(state, GemmPlan{}); }
+void trace_and_print_wgmma_gemm(benchmark::State& state) { trace_and_print(state, GemmPlan{}); }
+void cold_wgmma_gemm(benchmark::State& state) {
+  cold(state, [] { return GemmPlan{}; });
+}
 void cold_tile_copy(benchmark::State& state) { cold(state, copy_plan); }
 void cold_rms_norm(benchmark::State& state) {
   cold(state, [] { return norm_plan(); });
 }
 BENCHMARK(trace_and_print_tile_copy)->Unit(benchmark::kMicrosecond);
 BENCHMARK(trace_and_print_rms_norm)->Unit(benchmark::kMicrosecond);
+BENCHMARK(trace_and_print_wgmma_gemm)->Unit(benchmark::kMicrosecond);
+BENCHMARK(trace_rms_norm)->Unit(benchmark::kMicrosecond);
+BENCHMARK(trace_wgmma_gemm)->Unit(benchmark::kMicrosecond);
+BENCHMARK(cold_wgmma_gemm)->UseManualTime()->Unit(benchmark::kMillisecond)->Iterations(40);
 BENCHMARK(cold_tile_copy)->UseManualTime()->Unit(benchmark::kMillisecond)->Iterations(40);
 BENCHMARK(cold_rms_norm)->UseManualTime()->Unit(benchmark::kMillisecond)->Iterations(40);
 

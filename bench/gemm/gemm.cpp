@@ -2,6 +2,7 @@
 // Measures the GEMMs of the lessons beside cuBLASLt's fastest candidate in the same run, by replay
 // of graphs, interleaved; with --sweep many configurations of the kernels.
 #include "bench/gemm/cublaslt.h"
+#include "examples/mma_gemm.h"
 #include "examples/wgmma_gemm.h"
 
 #include <algorithm>
@@ -122,16 +123,16 @@ std::int64_t differences(const std::vector<std::uint16_t>& x, const std::vector<
   return wrong;
 }
 
-std::vector<lesson::WgmmaGemm> configurations(bool sweep) {
+struct Tile {
+  int m, n, stages;
+};
+
+std::vector<lesson::WgmmaGemm> wgmma_configurations(bool sweep) {
   if (!sweep) return {lesson::WgmmaGemm{}};
   std::vector<lesson::WgmmaGemm> all;
-  struct Tile {
-    int m, n, stages;
-  };
-  for (Tile tile : {Tile{128, 256, 4}, Tile{128, 256, 3}, Tile{256, 128, 4}, Tile{128, 192, 4},
-                    Tile{128, 128, 5}}) {
+  for (Tile tile : {Tile{128, 256, 4}, Tile{128, 256, 3}, Tile{256, 128, 4}, Tile{128, 192, 4}}) {
     for (int cluster : {1, 2}) {
-      for (int band : {1, 2, 4, 8, 16, 32}) {
+      for (int band : {2, 4, 8, 16}) {
         lesson::WgmmaGemm gemm;
         gemm.tile_m = tile.m, gemm.tile_n = tile.n, gemm.stages = tile.stages;
         gemm.cluster = cluster, gemm.band = band;
@@ -142,10 +143,37 @@ std::vector<lesson::WgmmaGemm> configurations(bool sweep) {
   return all;
 }
 
+std::vector<lesson::MmaGemm> mma_configurations(bool sweep) {
+  if (!sweep) return {lesson::MmaGemm{}};
+  std::vector<lesson::MmaGemm> all;
+  struct Warps {
+    Tile tile;
+    int m, n;
+  };
+  for (Warps warps :
+       {Warps{{128, 256, 4}, 2, 4}, Warps{{128, 256, 3}, 2, 4}, Warps{{256, 128, 4}, 4, 2},
+        Warps{{128, 128, 3}, 2, 2}, Warps{{128, 128, 4}, 2, 4}}) {
+    for (int band : {4, 8, 16}) {
+      lesson::MmaGemm gemm;
+      gemm.tile_m = warps.tile.m, gemm.tile_n = warps.tile.n, gemm.stages = warps.tile.stages;
+      gemm.warps_m = warps.m, gemm.warps_n = warps.n, gemm.band = band;
+      all.push_back(gemm);
+    }
+  }
+  return all;
+}
+
+template <class Gemm>
+std::string tile_text(const Gemm& gemm) {
+  return " tile=" + std::to_string(gemm.tile_m) + "x" + std::to_string(gemm.tile_n) +
+         "x64,stages=" + std::to_string(gemm.stages) + ",band=" + std::to_string(gemm.band);
+}
 std::string name_of(const lesson::WgmmaGemm& gemm) {
-  return "wgmma_gemm tile=" + std::to_string(gemm.tile_m) + "x" + std::to_string(gemm.tile_n) +
-         "x64,stages=" + std::to_string(gemm.stages) + ",cluster=" + std::to_string(gemm.cluster) +
-         ",band=" + std::to_string(gemm.band);
+  return "wgmma_gemm" + tile_text(gemm) + ",cluster=" + std::to_string(gemm.cluster);
+}
+std::string name_of(const lesson::MmaGemm& gemm) {
+  return "mma_gemm" + tile_text(gemm) + ",warps=" + std::to_string(gemm.warps_m) + "x" +
+         std::to_string(gemm.warps_n);
 }
 
 void print(const Variant& variant, double peer_us, const Options& o) {
@@ -198,29 +226,48 @@ void add_peer(const Setup& setup, bench::CublasLt& peer, std::vector<Variant>& v
        {}});
 }
 
+/// What is measured: the peer first. The kernels live as long as the graphs that launch them.
+struct Field {
+  std::vector<Variant> variants;
+  std::vector<tw::PreparedLaunch> launches;
+  std::vector<std::uint16_t> right;
+  int wrong = 0;
+
+  void add(const Setup& setup, const std::string& name, tw::PreparedLaunch launch) {
+    launches.push_back(std::move(launch));
+    auto work = [&] { launches.back().launch(setup.stream()); };
+    std::int64_t differ = differences(setup.result(work), right);
+    if (differ > 0) {
+      std::printf("%s: %lld elements are WRONG\n", name.c_str(), static_cast<long long>(differ));
+      ++wrong;
+    }
+    variants.push_back({name, false, setup.graph(work), {}});
+  }
+};
+
+void add_kernels(const Setup& setup, Field& field, bool sweep) {
+  const tw::Device& device = setup.device();
+  for (const lesson::WgmmaGemm& gemm : wgmma_configurations(sweep)) {
+    tw::Kernel kernel = tw::compile(device, gemm.trace(device.target()));
+    field.add(setup, name_of(gemm),
+              gemm.prepare(kernel, setup.a(), setup.b(), setup.c(), device.properties().sm_count));
+  }
+  for (const lesson::MmaGemm& gemm : mma_configurations(sweep)) {
+    tw::Kernel kernel =
+        tw::compile(device, gemm.trace(device.target(), setup.a(), setup.b(), setup.c()));
+    field.add(setup, name_of(gemm), gemm.prepare(kernel, setup.a(), setup.b(), setup.c()));
+  }
+}
+
 int run(const Options& options) {
   Setup setup(options);
   const tw::Device& device = setup.device();
   bench::CublasLt peer(device, options.cublaslt);
-  std::vector<Variant> variants;
-  std::vector<tw::PreparedLaunch> launches;  // their kernels live as long as the graphs
+  Field field;
+  std::vector<Variant>& variants = field.variants;
   add_peer(setup, peer, variants);
-  std::vector<std::uint16_t> right =
-      setup.result([&] { variants[0].graph.launch(setup.stream()); });
-  std::int64_t wrong = 0;
-  for (const lesson::WgmmaGemm& gemm : configurations(options.sweep)) {
-    tw::Kernel kernel = tw::compile(device, gemm.trace(device.target()));
-    launches.push_back(
-        gemm.prepare(kernel, setup.a(), setup.b(), setup.c(), device.properties().sm_count));
-    auto work = [&] { launches.back().launch(setup.stream()); };
-    std::int64_t differ = differences(setup.result(work), right);
-    if (differ > 0) {
-      std::printf("%s: %lld elements are WRONG\n", name_of(gemm).c_str(),
-                  static_cast<long long>(differ));
-      ++wrong;
-    }
-    variants.push_back({name_of(gemm), false, setup.graph(work), {}});
-  }
+  field.right = setup.result([&] { variants[0].graph.launch(setup.stream()); });
+  add_kernels(setup, field, options.sweep);
   for (int round = 0; round < options.rounds; ++round) {
     for (Variant& variant : variants)
       variant.us.push_back(setup.time_us(variant.graph));
@@ -236,7 +283,7 @@ int run(const Options& options) {
     write_json(file, variants, peer_us, version, device, options);
     std::fclose(file);
   }
-  return wrong == 0 ? 0 : 1;
+  return field.wrong == 0 ? 0 : 1;
 }
 
 bool set_option(Options& options, const std::string& flag, const char* text) {

@@ -2,6 +2,7 @@
 // Tiles of matrices in shared memory, laid out as tensor copies write and wgmma reads them.
 #pragma once
 
+#include "tilewright/copy.h"
 #include "tilewright/fragment.h"
 #include "tilewright/swizzle.h"
 #include "tilewright/tma.h"
@@ -45,7 +46,7 @@ class MatrixTile {
 
   /// The same memory with rows and columns exchanged: what CuTe calls MN-major.
   MatrixTile transposed() const;
-  /// Rows [first, first + count). Pre: not transposed; multiples of 8.
+  /// Rows [first, first + count): multiples of 8, of panel_columns() if transposed.
   MatrixTile part(const Index& first, int count, SourceLoc at = SourceLoc::here()) const;
   /// Panel i alone.
   MatrixTile panel(int i, SourceLoc at = SourceLoc::here()) const;
@@ -75,6 +76,20 @@ void load_tile_multicast(const MatrixTile& tile, const TensorMapParam& map,
 /// fence_async_proxy() and a barrier after ordinary writes of the tile.
 void store_tile(const TensorMapParam& map, std::initializer_list<Arg> coordinates,
                 const MatrixTile& tile, SourceLoc at = SourceLoc::here());
+
+/// By all threads of the block: begins copying the tile `source` in global memory, of the same
+/// shape, by cp.async; zeros for what is not inside. See cp_async_commit(). Pre: 16 neighbouring
+/// bytes of a row are aligned, and inside or outside as a whole.
+void load_tile_async(const MatrixTile& tile, const Tensor& source, const Bounds& inside,
+                     SourceLoc at = SourceLoc::here());
+
+/// A's fragment of mma() for rows [row, row + 16) and mma_shape().k columns from `column` on
+/// (ldmatrix). A transposed tile has 16-bit elements.
+Fragment load_matrix_a(const MatrixTile& tile, const Index& row, int column,
+                       SourceLoc at = SourceLoc::here());
+/// B's fragments for rows [row, row + 16) of a tile of n x k, in two halves: of 8 rows each.
+Fragment load_matrix_b(const MatrixTile& tile, const Index& row, int column,
+                       SourceLoc at = SourceLoc::here());
 
 /// Writes 16-bit results of a warp's m16 x n fragment (the layout of mma_layout_c(), column blocks
 /// of 8 one after the other) to rows [first, first + 16) of the tile (stmatrix).

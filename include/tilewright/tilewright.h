@@ -49,6 +49,7 @@
 #include "tilewright/tensor_map_arg.h"
 #include "tilewright/thread.h"
 #include "tilewright/tile_scheduler.h"
+#include "tilewright/tiled_mma.h"
 #include "tilewright/tma.h"
 #include "tilewright/trace.h"
 #include "tilewright/value.h"

@@ -7,10 +7,14 @@
 #include "tilewright/mma.h"
 #include "tilewright/thread.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 namespace tilewright {
+
+using lang::Tracer;
+
 namespace {
 
 constexpr int kChunkBytes = 16;  // what swizzles move; PTX ISA, shared memory matrix layout
@@ -156,18 +160,22 @@ MatrixTile MatrixTile::transposed() const {
 
 MatrixTile MatrixTile::part(const Index& first, int count, SourceLoc at) const {
   const Int& row = first.coord().value(at);
-  bool inside = row.min() >= 0 && count > 0 &&
-                (row.is_static() ? row.value() + count <= rows_ : count <= rows_);
-  if (transposed_ || !inside || !row.divisible_by(kGroupRows) || count % kGroupRows != 0) {
+  int unit = transposed_ ? panel_columns() : kGroupRows;
+  bool inside = row.min() >= 0 && count > 0 && count <= rows() &&
+                (!row.is_static() || row.value() + count <= rows());
+  if (!inside || !row.divisible_by(unit) || count % unit != 0) {
     throw Error(ErrorKind::user,
-                "matrix tile: rows " + to_string(row) + " to " + to_string(row + Int(count)) +
-                    " of a " + (transposed_ ? "transposed " : "") + "tile of " +
-                    size_text(rows(), columns(), type()) +
-                    "; a part takes rows by 8 inside the tile, before it is transposed",
+                "matrix tile: " + std::to_string(count) + " rows from " + to_string(row) +
+                    " on of a " + (transposed_ ? "transposed " : "") + "tile of " +
+                    size_text(rows(), columns(), type()) + "; a part takes rows by " +
+                    std::to_string(unit) + " inside the tile",
                 at);
   }
-  Tensor begin = memory_.at_offset(row * Int(panel_columns()), memory_.layout(), at);
-  return {begin, *this, count, columns_};
+  Int offset = transposed_ ? row / Int(unit) * Int(panel_stride_) : row * Int(panel_columns());
+  Tensor begin = memory_.at_offset(offset, memory_.layout(), at);
+  MatrixTile made(begin, *this, transposed_ ? rows_ : count, transposed_ ? count : columns_);
+  made.transposed_ = transposed_;
+  return made;
 }
 
 MatrixTile MatrixTile::panel(int i, SourceLoc at) const {
@@ -221,6 +229,80 @@ void store_tile(const TensorMapParam& map, std::initializer_list<Arg> coordinate
   each_panel(tile, coordinates, at, [&](const Element& box, lang::Coordinates moved) {
     lang::tensor_store("store_tile", map, moved, box, at);
   });
+}
+
+void load_tile_async(const MatrixTile& tile, const Tensor& source, const Bounds& inside,
+                     SourceLoc at) {
+  Tracer& tracer = Tracer::current("load_tile_async", at);
+  Tracer::AttributeTo attribute(tracer, at);
+  int threads = block_threads(at);
+  int elems = kChunkBytes / bytes(tile.type());
+  int across = tile.columns() / elems;  // threads beside one another in a row
+  int step = threads / std::max(across, 1);
+  Shape shape{tile.rows(), tile.columns()};
+  bool fits = !tile.is_transposed() && source.type() == tile.type() && source.shape() == shape &&
+              inside.tile() == shape;
+  if (!fits || threads % across != 0 || step % kGroupRows != 0 || tile.rows() % step != 0) {
+    throw Error(ErrorKind::user,
+                "load_tile_async: a source of " + to_string(source.shape()) + " and type " +
+                    std::string(name(source.type())) + " for a tile of " +
+                    size_text(tile.rows(), tile.columns(), tile.type()) + " by " +
+                    std::to_string(threads) +
+                    " threads; the shapes must be equal, and all threads take 16 bytes each of "
+                    "whole groups of 8 rows",
+                at);
+  }
+  Value thread = linear_thread_idx(at);
+  Value row = (Arg(thread, at) / across).assume({1, 0, step - 1});
+  Value column = Arg(Arg(thread, at) % across, at) * elems;
+  for (int i = 0; i < tile.rows() / step; ++i) {
+    Int at_row = to_int(row, at) + Int(i * step);
+    Coord place{IntTuple(at_row), IntTuple(to_int(column, at))};
+    Element to = tile.part(i * step, step, at).element(to_int(row, at), to_int(column, at), at);
+    copy_async_if(Arg(inside.contains(place, at), at), to, source.element(place, at), kChunkBytes);
+  }
+}
+
+namespace {
+
+/// Four matrices of 8 x 16 bytes of a tile: the rows' halves first (A), or the columns' (B).
+Fragment load_four(const char* what, const MatrixTile& tile, const Index& first_row, int column,
+                   bool rows_first, SourceLoc at) {
+  int elems = kChunkBytes / bytes(tile.type());
+  const Int& row = first_row.coord().value(at);
+  bool inside = row.min() >= 0 && (!row.is_static() || row.value() + 16 <= tile.rows()) &&
+                column >= 0 && column + 2 * elems <= tile.columns() && row.divisible_by(8) &&
+                column % elems == 0;
+  if (!inside || bits(tile.type()) > 32 || (tile.is_transposed() && bits(tile.type()) != 16)) {
+    throw Error(ErrorKind::user,
+                std::string(what) + ": rows from " + to_string(row) + " and columns from " +
+                    std::to_string(column) + " on of a " +
+                    (tile.is_transposed() ? "transposed " : "") + "tile of " +
+                    size_text(tile.rows(), tile.columns(), tile.type()) +
+                    "; 16 rows and 32 bytes must lie inside, and only 16-bit types may be "
+                    "transposed",
+                at);
+  }
+  // Lane 8 i + r gives row r of matrix i.
+  Value lane = lane_idx(at);
+  Int in_matrix = to_int((Arg(lane, at) & 7).assume({1, 0, 7}), at);
+  Int odd = to_int((Arg(Arg(lane, at) >> 3, at) & 1).assume({1, 0, 1}), at);
+  Int upper = to_int((Arg(lane, at) >> 4).assume({1, 0, 1}), at);
+  Int r = (rows_first ? odd : upper) * Int(8);
+  Int c = (rows_first ? upper : odd) * Int(elems) + Int(column);
+  if (tile.is_transposed())
+    return ldmatrix(tile.element(r + row, c + in_matrix, at), 4, Transposed::yes, at);
+  return ldmatrix(tile.part(row, 16, at).element(r + in_matrix, c, at), 4, Transposed::no, at);
+}
+
+}  // namespace
+
+Fragment load_matrix_a(const MatrixTile& tile, const Index& row, int column, SourceLoc at) {
+  return load_four("load_matrix_a", tile, row, column, true, at);
+}
+
+Fragment load_matrix_b(const MatrixTile& tile, const Index& row, int column, SourceLoc at) {
+  return load_four("load_matrix_b", tile, row, column, false, at);
 }
 
 void store_matrix(const MatrixTile& tile, const Index& first_row, const Fragment& fragment,

@@ -51,6 +51,16 @@ TEST(Mma, SpellsEveryType) {
   expect_ptx("mma_types", {89, '\0'}, kernel, vector_arg(f32, 1));
 }
 
+TEST(Mma, TakesTheShapeOfDoublesFromTheFragments) {
+  auto kernel = [](const Tensor&) {
+    for (MmaShape shape : {MmaShape{8, 8, 4}, {16, 8, 4}, {16, 8, 8}, {16, 8, 16}}) {
+      Fragment a(f64, shape.m * shape.k / 32), b(f64, shape.n * shape.k / 32);
+      mma(Fragment(f64, shape.m * shape.n / 32), a, b);
+    }
+  };
+  expect_ptx("mma_f64", {90, '\0'}, kernel, vector_arg(f32, 1));
+}
+
 TEST(Mma, StoresMatrices) {
   auto kernel = [](const Tensor&) {
     Tensor tile = shared(f16, Layout(Shape{Int(32), Int(8)}, Stride{Int(8), Int(1)}));
@@ -60,7 +70,7 @@ TEST(Mma, StoresMatrices) {
 }
 
 TEST(Mma, LayoutsCoverTheMatrices) {
-  for (Type type : {f16, bf16, tf32, s8, e4m3}) {
+  for (Type type : {f16, bf16, tf32, s8, e4m3, f64}) {
     MmaShape shape = mma_shape(type);
     struct Row {
       Layout layout;
@@ -87,7 +97,14 @@ TEST(Mma, RefusesFragmentsOfTheWrongSize) {
             "mma: A, B and C hold 4 bf16, 4 bf16 and 4 f32; for A of bf16 they hold 8, 4 and 4, A "
             "and B of one type, C of f32");
   EXPECT_EQ(error_of([] { mma(Fragment(f32, 4), Fragment(f64, 4), Fragment(f64, 4)); }),
-            "mma: not defined for f64; it takes f16, bf16, tf32, s8, u8, e4m3 and e5m2");
+            "mma: A, B and C hold 4 f64, 4 f64 and 4 f32; for A of f64 they hold 4, 2 and 4, A and "
+            "B of one type, C of f64");
+  EXPECT_EQ(error_of([] { mma(Fragment(f32, 4), Fragment(s16, 4), Fragment(s16, 4)); }),
+            "mma: not defined for s16; it takes f16, bf16, tf32, s8, u8, e4m3, e5m2 and f64");
+  EXPECT_EQ(error_of([] {
+              mma_layout_a(bf16, {16, 8, 8});
+            }),
+            "mma: no shape m16n8k8 for bf16; see mma_shape()");
 }
 
 TEST(Mma, RefusesRowsThatAreNotAligned) {
@@ -99,8 +116,8 @@ TEST(Mma, RefusesRowsThatAreNotAligned) {
             "ldmatrix: the row is known to be aligned to 8 bytes; it must be to 16: pad or "
             "swizzle by whole rows of 8 elements");
   EXPECT_EQ(error_of([](const Tensor& x) { ldmatrix(x(0), 3); }, vector_arg(f32, 64)),
-            "ldmatrix: 3 matrices of f32 in global memory; it takes 1, 2 or 4 of elements of 16 "
-            "bits in shared memory");
+            "ldmatrix: 3 matrices of f32 in global memory; it takes 1, 2 or 4 of elements of 8 "
+            "to 32 bits in shared memory");
 }
 
 }  // namespace

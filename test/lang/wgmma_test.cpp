@@ -176,14 +176,18 @@ const Mistake kMistakes[] = {
      [] { MatrixTile(shared(bf16, Layout(Shape{4096}), 128), 64, 64, TensorSwizzle::b128); }},
     {"matrix tile: 64 x 64 of bf16 in memory of 64 elements; allocate as many",
      [] { MatrixTile(shared(bf16, Layout(Shape{64}), 1024), 64, 64, TensorSwizzle::b128); }},
-    {"matrix tile: rows 4 to 12 of a tile of 64 x 64 of bf16; a part takes rows by 8 inside the "
-     "tile, before it is transposed",
+    {"matrix tile: 8 rows from 4 on of a tile of 64 x 64 of bf16; a part takes rows by 8 inside "
+     "the tile",
      [] { tile(64, 64).part(4, 8); }},
-    {"matrix tile: rows 0 to 8 of a transposed tile of 64 x 64 of bf16; a part takes rows by 8 "
-     "inside the tile, before it is transposed",
-     [] { tile(64, 64).transposed().part(0, 8); }},
-    {"matrix tile: rows ? to ? of a tile of 64 x 64 of bf16; a part takes rows by 8 inside the "
-     "tile, before it is transposed",
+    {"matrix tile: 16 rows from 56 on of a tile of 64 x 64 of bf16; a part takes rows by 8 inside "
+     "the tile",
+     [] { tile(64, 64).part(56, 16); }},
+    {"matrix tile: 32 rows from 0 on of a transposed tile of 64 x 64 of bf16; a part takes rows by "
+     "64 inside the tile",
+     [] { tile(64, 64).transposed().part(0, 32); }},
+    {"matrix tile: 8 rows from ? on of a tile of 64 x 64 of bf16; a part takes rows by 8 inside "
+     "the "
+     "tile",
      [] { tile(64, 64).part(warp_idx(), 8); }},
     {"matrix tile: element (64,0) lies outside of 64 x 64 of bf16; indices count from 0",
      [] { tile(64, 64).element(64, 0).load(); }},
