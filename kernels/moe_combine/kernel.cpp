@@ -17,8 +17,8 @@ class CombineKernel {
   void operator()(const Tensor& y, const Tensor& slot, const Tensor& weights,
                   const std::optional<Tensor>& start, const Tensor& out,
                   const Value& tiles_n) const {
-    rows::RowShare share =
-        rows::row_share(c_.tile, tiles_n, out.shape()[0].value(), out.shape()[1].value());
+    const rows::RowShare share =
+        rows::row_shares(c_.tile, tiles_n, out.shape()[0].value(), out.shape()[1].value()).front();
     if_(share.inside, [&] {
       Fragment slots = load(slot(share.row, 0), c_.k);
       Fragment factors = load(weights(share.row, 0), c_.k);

@@ -90,7 +90,7 @@ MoeCombinePlan plan_moe_combine(const MoeCombineTensors& tensors, const MoeCombi
   std::vector<View> accessed{t.y, t.out};
   if (t.shared) accessed.push_back(*t.shared);
   std::int64_t columns = t.y.shape[1];
-  plan.config.tile = rows::choose_row_tile(rows::common_vector(t.y.type, accessed), columns);
+  plan.config.tile = rows::make_row_tile(rows::common_vector(t.y.type, accessed), columns, 128, 1);
   constexpr DynamicModes kMatrix{.extents = 0b11, .strides = 0b01};
   constexpr DynamicModes kTokens{.extents = 0b01, .strides = 0b01};
   plan.y_arg = tensor_arg(t.y, kMatrix);
