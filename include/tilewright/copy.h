@@ -21,7 +21,8 @@ struct CpAsync {
 /// A copy instruction repeated over threads and values.
 class TiledCopy {
  public:
-  TiledCopy(Universal atom, Type type, const Layout& threads, const Layout& values, SourceLoc at);
+  TiledCopy(const Universal& atom, Type type, const Layout& threads, const Layout& values,
+            SourceLoc at);
   TiledCopy(CpAsync atom, Type type, const Layout& threads, const Layout& values, SourceLoc at);
 
   bool asynchronous() const { return asynchronous_; }
@@ -34,7 +35,7 @@ class TiledCopy {
   int threads() const { return threads_; }
 
  private:
-  TiledCopy(Universal atom, bool asynchronous, Type type, const Layout& threads,
+  TiledCopy(const Universal& atom, bool asynchronous, Type type, const Layout& threads,
             const Layout& values, SourceLoc at);
   Universal atom_;
   bool asynchronous_;
@@ -44,8 +45,8 @@ class TiledCopy {
 };
 
 /// Threads laid out as `threads` over the tile, each with `values` of it: CuTe's make_tiled_copy.
-inline TiledCopy tiled_copy(Universal atom, Type type, const Layout& threads, const Shape& values,
-                            SourceLoc at = SourceLoc::here()) {
+inline TiledCopy tiled_copy(const Universal& atom, Type type, const Layout& threads,
+                            const Shape& values, SourceLoc at = SourceLoc::here()) {
   return {atom, type, threads, make_row_major(values), at};
 }
 inline TiledCopy tiled_copy(CpAsync atom, Type type, const Layout& threads, const Shape& values,

@@ -11,7 +11,7 @@ namespace tilewright {
 
 using lang::Tracer;
 
-TiledCopy::TiledCopy(Universal atom, bool asynchronous, Type type, const Layout& threads,
+TiledCopy::TiledCopy(const Universal& atom, bool asynchronous, Type type, const Layout& threads,
                      const Layout& values, SourceLoc at)
     : atom_(atom),
       asynchronous_(asynchronous),
@@ -32,7 +32,7 @@ TiledCopy::TiledCopy(Universal atom, bool asynchronous, Type type, const Layout&
   }
 }
 
-TiledCopy::TiledCopy(Universal atom, Type type, const Layout& threads, const Layout& values,
+TiledCopy::TiledCopy(const Universal& atom, Type type, const Layout& threads, const Layout& values,
                      SourceLoc at)
     : TiledCopy(atom, false, type, threads, values, at) {}
 TiledCopy::TiledCopy(CpAsync atom, Type type, const Layout& threads, const Layout& values,

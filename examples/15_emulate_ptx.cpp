@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lesson 6: any PTX can be checked without a GPU; this text, from elsewhere, forgets a barrier.
+// Lesson 15: any PTX can be checked without a GPU; this text, from elsewhere, forgets a barrier.
 #include "tilewright/emulator.h"
 #include "tilewright/error.h"
 #include "tilewright/module.h"
