@@ -4,6 +4,7 @@
 
 #include "emu/word.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace tilewright::emu::detail {
@@ -152,6 +153,15 @@ void report_stuck(Grid& grid, Warp& w, const Split& s) {
                         : "; name only lanes that reach it";
 }
 
+/// Whether the lanes that do not come wait for memory that a block may write that has not started:
+/// then the launch is at fault, not the branch.
+bool waits_for_blocks(const Grid& grid, const Warp& w, const Split& s) {
+  if (grid.next_block == grid.blocks) return false;
+  return std::any_of(w.splits.begin(), w.splits.end(), [&](const Split& other) {
+    return (other.mask & w.live & ~s.mask) != 0 && other.wait == Wait::memory;
+  });
+}
+
 }  // namespace
 
 bool release_stuck(Grid& grid) {
@@ -159,7 +169,7 @@ bool release_stuck(Grid& grid) {
   for (auto& block : grid.live) {
     for (auto& warp : block->warps) {
       for (Split& s : warp->splits) {
-        if (s.wait != Wait::lanes) continue;
+        if (s.wait != Wait::lanes || waits_for_blocks(grid, *warp, s)) continue;
         report_stuck(grid, *warp, s);
         s.wait = Wait::none;
         s.resumed = true;
