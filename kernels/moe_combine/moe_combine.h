@@ -12,11 +12,11 @@
 namespace tilewright {
 
 struct MoeCombineTensors {
-  View y;                      ///< [M, H] bf16, f16 or f32
-  View slot;                   ///< T K contiguous s32: the row of y of each choice
-  View weights;                ///< [T, K] f32
-  std::optional<View> shared;  ///< [T, H]: what the sum begins with; may be out itself
-  View out;                    ///< [T, H] bf16, f16 or f32
+  View y;                           ///< [M, H] bf16, f16 or f32
+  View slot;                        ///< T K contiguous s32: the row of y of each choice
+  View weights;                     ///< [T, K] f32
+  std::optional<View> shared = {};  ///< [T, H]: what the sum begins with; may be out itself
+  View out;                         ///< [T, H] bf16, f16 or f32
 };
 
 struct MoeCombineOptions {

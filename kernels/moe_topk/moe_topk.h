@@ -18,12 +18,13 @@ enum class Scoring : std::uint8_t {
 };
 
 struct MoeTopkTensors {
-  View logits;                     ///< [T, E] bf16, f16 or f32
-  std::optional<View> bias;        ///< [E] f32: added to the score for the choice alone
-  std::optional<View> expert_map;  ///< [E] s32: the ids to write, -1 for experts of other ranks
-  std::optional<View> bound_m;     ///< [1] s32: rows from there on are padding
-  View ids;                        ///< [T, K + shared experts] s32 or s64
-  View weights;                    ///< [T, K + shared experts] f32
+  View logits;                    ///< [T, E] bf16, f16 or f32
+  std::optional<View> bias = {};  ///< [E] f32: added to the score for the choice alone
+  std::optional<View> expert_map =
+      {};                            ///< [E] s32: the ids to write, -1 for experts of other ranks
+  std::optional<View> bound_m = {};  ///< [1] s32: rows from there on are padding
+  View ids;                          ///< [T, K + shared experts] s32 or s64
+  View weights;                      ///< [T, K + shared experts] f32
 };
 
 struct MoeTopkOptions {
