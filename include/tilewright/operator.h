@@ -141,6 +141,8 @@ struct Tolerance {
   double relative = 0;
   double of_row_max = 0;
   double absolute = 0;
+  /// Not 0: instead, the root of sum (out - ref)^2 / sum ref^2 over all elements is at most this.
+  double rmse = 0;
 };
 
 /// What a NaN in a reference asks for: a NaN, or nothing.
@@ -188,6 +190,10 @@ struct Operator {
   Tolerance (*tolerance)(const Arguments& arguments, std::string_view output) = nullptr;
   /// `skip`: a NaN in an output's reference marks an element that the contract leaves open.
   NanRule nan_rule = NanRule::equal;
+  /// Puts an expected output of a case file where the operator writes it, if files keep another
+  /// order than memory; `tensors` holds the inputs. May be null.
+  void (*place_expected)(const Arguments& arguments, const HostTensors& tensors,
+                         Array& expected) = nullptr;
   /// The fewest bytes that a run has to move: each input read once, each output written once.
   std::int64_t (*bytes)(const Arguments& arguments) = nullptr;
   /// The kernels that a launch with these arguments would run on the target, in order; no device.

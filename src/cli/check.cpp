@@ -58,7 +58,11 @@ std::vector<CheckResult> check_outputs(const Inputs& inputs, const Arguments& ar
                                        const std::vector<Array>& outputs) {
   std::vector<CheckResult> results;
   if (inputs.op->reference != nullptr) check_reference(inputs, arguments, outputs, results);
-  for (const Array& right : inputs.expected) {
+  HostTensors given;
+  for (const Array& array : inputs.arrays)
+    given.set(array);
+  for (Array right : inputs.expected) {
+    if (inputs.op->place_expected != nullptr) inputs.op->place_expected(arguments, given, right);
     const auto out = std::find_if(outputs.begin(), outputs.end(),
                                   [&right](const Array& each) { return each.name == right.name; });
     CheckResult result{right.name, {}, "it is no output of the operator", {}, {}};
@@ -89,10 +93,15 @@ std::string text_of(const CheckResult& result) {
   }
   if (c.wrong == 0) {
     const bool exact = result.tolerance.relative == 0 && result.tolerance.absolute == 0 &&
-                       result.tolerance.of_row_max == 0;
+                       result.tolerance.of_row_max == 0 && result.tolerance.rmse == 0;
     return "right  " + result.output + " against " + result.against + ": " + grouped(c.compared) +
            (c.compared == 1 ? " element" : " elements") +
            (exact ? ", all equal" : ", at worst " + fixed(c.worst_ratio, 2) + " of the tolerance");
+  }
+  if (result.tolerance.rmse > 0) {
+    return "WRONG  " + result.output + " against " + result.against + ": its relative rmse is " +
+           number_text(c.worst_ratio * c.bound) + ", should be at most " + number_text(c.bound) +
+           "; here is " + number_text(c.out) + ", should be " + number_text(c.reference);
   }
   return "WRONG  " + result.output + " against " + result.against + ": is " + number_text(c.out) +
          ", should be " + number_text(c.reference) + " within " + number_text(c.bound) + "; " +

@@ -77,13 +77,14 @@ std::optional<ptx::Operand> hint_of(const std::optional<Value>& policy, const Te
 
 std::string bits_suffix(int width) { return ".b" + std::to_string(width); }
 
-Uniformity loaded_uniformity(const Element& element) {
-  // Warps may read at different times: the same address promises the same value in a warp only.
+Uniformity loaded_uniformity(const Element& element, LoadOptions options) {
   Uniformity where = element.tensor().base().uniformity();
   if (!element.offset().is_static()) {
     where = std::max(where, to_value(element.offset()).uniformity());
   }
-  return std::max(where, Uniformity::warp);
+  // Warps may read at different times: of bytes that something may write, the same address promises
+  // the same value in a warp only.
+  return options.read_only ? where : std::max(where, Uniformity::warp);
 }
 
 enum class Way : std::uint8_t { load, store };
@@ -201,7 +202,7 @@ Value load_one(const Element& element, const Int& offset, const LoadOptions& opt
   if (guard) tracer.emit(lang::move_of(type), {ptx::reg(reg), ptx::imm(0)}, at);
   const Tensor& tensor = element.tensor();
   access(loading(tensor, options, guard, at), offset, {&reg, 1}, bits(type));
-  return tracer.result(type, reg, guard ? Uniformity::thread : loaded_uniformity(element));
+  return tracer.result(type, reg, guard ? Uniformity::thread : loaded_uniformity(element, options));
 }
 
 void fill_zero(const Fragment& fragment, SourceLoc at) {

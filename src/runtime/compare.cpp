@@ -42,6 +42,39 @@ bool same_bits(const Array& out, const Array& reference, std::size_t index) {
                     reference.bytes.begin() + offset);
 }
 
+/// The tolerance's rmse: of the whole tensor. `first_wrong` is the element furthest off.
+Comparison compare_rmse(const std::vector<double>& outs, const std::vector<double>& refs,
+                        const Tolerance& tolerance, NanRule nan) {
+  Comparison result;
+  double squares = 0, distances = 0, furthest = -1;
+  for (std::size_t i = 0; i < outs.size(); ++i) {
+    if (nan == NanRule::skip && std::isnan(refs[i])) continue;
+    ++result.compared;
+    double unused = 0;
+    if (acceptable(outs[i], refs[i], 0, unused)) {
+      if (std::isfinite(refs[i])) squares += refs[i] * refs[i];
+      continue;
+    }
+    double distance = std::fabs(outs[i] - refs[i]);
+    if (!std::isfinite(distance)) distance = std::numeric_limits<double>::infinity();
+    squares += refs[i] * refs[i];
+    distances += distance * distance;
+    if (distance <= furthest) continue;
+    furthest = distance;
+    result.first_wrong = static_cast<std::int64_t>(i);
+    result.out = outs[i];
+    result.reference = refs[i];
+  }
+  result.bound = tolerance.rmse;
+  if (distances > 0) result.worst_ratio = std::sqrt(distances / squares) / tolerance.rmse;
+  if (result.worst_ratio > 1 || std::isnan(result.worst_ratio)) {
+    result.wrong = 1;
+  } else {
+    result.first_wrong = -1;
+  }
+  return result;
+}
+
 }  // namespace
 
 Comparison compare(const Array& out, const Array& reference, const Tolerance& tolerance,
@@ -52,6 +85,7 @@ Comparison compare(const Array& out, const Array& reference, const Tolerance& to
   }
   const std::vector<double> outs = to_doubles(out);
   const std::vector<double> refs = to_doubles(reference);
+  if (tolerance.rmse > 0) return compare_rmse(outs, refs, tolerance, nan);
   const bool exact = is_exact(tolerance);
   const bool exact_integers = exact && out.type == reference.type && !is_float(out.type);
   const std::size_t row =

@@ -31,6 +31,17 @@ TEST(Compare, ABoundMayFollowTheLargestOfTheRow) {
   EXPECT_EQ(compare(out, reference, {.of_row_max = 0.01}).first_wrong, 2);
 }
 
+TEST(Compare, ABoundMayBeOnTheRootMeanSquareOfAll) {
+  const Comparison close = compare(f64({3, 4, 0}), f64({3, 4.05, 0}), {.rmse = 0.01});
+  EXPECT_EQ(close.wrong, 0);
+  EXPECT_NEAR(close.worst_ratio, 0.05 / std::hypot(3, 4.05) / 0.01, 1e-9);
+  const Comparison far = compare(f64({3, 4.2, 0.1}), f64({3, 4, 0}), {.rmse = 0.01});
+  EXPECT_EQ(far.wrong, 1);
+  EXPECT_EQ(far.first_wrong, 1);  // the furthest off
+  EXPECT_EQ(compare(f64({NAN, 1}), f64({0, 1}), {.rmse = 1}).wrong, 1);
+  EXPECT_EQ(compare(f64({7, 1}), f64({NAN, 1}), {.rmse = 1}, NanRule::skip).wrong, 0);
+}
+
 TEST(Compare, WithoutToleranceBitsCount) {
   EXPECT_EQ(compare(f64({0.0}), f64({-0.0}), {}).wrong, 1);
   const Array a = make_array("a", Type::s64, {1}, std::vector<double>{0x1p53});
