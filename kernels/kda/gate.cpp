@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decay factors and strengths, traced and in double.
+#include "kernels/kda/gate.h"
+
+#include "tilewright/math.h"
+
+#include <cmath>
+
+namespace tilewright::kda {
+namespace {
+
+constexpr float kLog2E = 0x1.715476p+0f;
+
+/// max(s, 0) + log1p(e^-|s|), over beta; never evaluates e^s of a large s.
+Value softplus(const Value& u, const GateParameters& p) {
+  Value s = u * p.softplus_beta;
+  Value small = exp2_approx(abs(s) * -kLog2E);
+  Value soft = (max(s, 0.0f) + log1p(small)) / p.softplus_beta;
+  return select(s > p.softplus_threshold, u, soft);
+}
+
+}  // namespace
+
+Value sigmoid_approx(const Value& x) { return rcp_approx(exp2_approx(x * -kLog2E) + 1.0f); }
+
+Value gate_rate(const Value& a_log) { return exp2_approx(a_log * kLog2E); }
+
+Fragment decay_factors(const Fragment& u, const Value& rate, bool safe, const GateParameters& p) {
+  return map(u, [&](const Value& each) {
+    Value g = safe ? p.lower_bound * sigmoid_approx(each * rate) : -rate * softplus(each, p);
+    return exp2_approx(g * kLog2E);
+  });
+}
+
+double log_decay(double u, double a_log, const GateOptions& options) {
+  double rate = std::exp(a_log);
+  if (options.lower_bound) return *options.lower_bound / (1 + std::exp(-rate * u));
+  double beta = options.softplus_beta;
+  double s = beta * u;
+  if (s > options.softplus_threshold) return -rate * u;
+  return -rate * (std::max(s, 0.0) + std::log1p(std::exp(-std::fabs(s)))) / beta;
+}
+
+}  // namespace tilewright::kda

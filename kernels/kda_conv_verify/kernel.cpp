@@ -1,0 +1,369 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of kda_conv_verify: large_batch and small_batch.
+#include "kernels/kda_conv_verify/stages.h"
+#include "tilewright/cluster.h"
+#include "tilewright/control.h"
+#include "tilewright/sync.h"
+#include "tilewright/thread.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tilewright {
+namespace {
+
+constexpr int kChunk = 8;  // tokens in shared memory at a time
+
+/// What both kernels have: the row, its cluster, the tiles of a block, the chunks of tokens.
+class ConvVerifyKernel {
+ public:
+  ConvVerifyKernel(const KdaConvVerifyConfig& config, const KdaConvVerifyParameters& parameters)
+      : c_(config), stages_(c_, parameters) {}
+
+ protected:
+  int chunk_tokens() const { return std::min(c_.tokens, kChunk); }
+  int chunks() const { return (c_.tokens + kChunk - 1) / kChunk; }
+
+  KdaRow begin_row() const {
+    grid_dependency_wait();
+    grid_dependency_launch();
+    KdaStages::Start start = stages_.start();
+    if_(!start.active, [] { return_(); });
+    return start.row;
+  }
+
+  template <class Body>
+  void for_tiles(Body&& body) const {
+    if (c_.tiles_per_block() == 1) return body(constant(s32, 0));
+    for_(c_.tiles_per_block(), [&](const Value& index) {
+      body(index);
+      barrier();  // shared memory is free for the next tile
+    });
+  }
+
+  // Blocks of a cluster convolve the same q and k. One of them rolls their part of conv_state, when
+  // all have read it.
+  bool shares_qk() const { return c_.roll && c_.tiling.cluster > 1; }
+  void history_read() const {
+    if (shares_qk()) cluster_arrive();
+  }
+  void roll_qk(const KdaRow& row, const KdaShared& shared) const {
+    if (shares_qk()) cluster_wait();
+    if (c_.roll) stages_.roll_qk(row, shared);
+  }
+
+  const KdaConvVerifyConfig& c_;
+  KdaStages stages_;
+};
+
+/// Eight warps: all of them convolve, then each has its rows of the state.
+class LargeBatch : public ConvVerifyKernel {
+ public:
+  using ConvVerifyKernel::ConvVerifyKernel;
+
+  void run() const {
+    KdaRow row = begin_row();
+    KdaShared shared = stages_.shared_memory(chunk_tokens());
+    bool qk_once = c_.tiles_per_block() > 1 && chunks() == 1;  // they serve all tiles
+    if (qk_once) {
+      finish_qk(row, shared, begin_qk(row, constant(s32, 0)));
+      history_read();
+    }
+    for_tiles([&](const Value& index) {
+      KdaTile tile = stages_.tile(row, index);
+      if (chunks() == 1) {
+        run_tile(row, shared, tile, !qk_once);
+      } else {
+        run_chunks(row, shared, tile);
+      }
+      if (c_.roll) stages_.roll_v(row, tile, shared);
+    });
+    if (chunks() > 1) history_read();
+    roll_qk(row, shared);
+  }
+
+ private:
+  /// A token of the chunk: where it is in shared memory, and in its row.
+  struct Slot {
+    Value slot, token, active;
+  };
+  struct QkWork {
+    Slot at;
+    KdaChannels q, k;
+    kda::Inputs q_inputs, k_inputs;
+  };
+  struct TileWork {
+    Slot gate_at, v_at;
+    KdaGateInputs gate;
+    KdaChannels v;
+    kda::Inputs v_inputs;
+  };
+
+  Slot slot_of(const Value& slot, const Value& first_token) const {
+    Value token = first_token + slot;
+    return {slot, token, slot < chunk_tokens() && token < c_.tokens};
+  }
+  /// Counts warps from the first on that has no token of q and k.
+  Value shifted_warp() const {
+    int warps = c_.tiling.warps;
+    return (warp_idx() + (warps - chunk_tokens() % warps)) % warps;
+  }
+  Value warp_row() const { return warp_idx() * (c_.tiling.pass_rows() / c_.tiling.warps); }
+
+  QkWork begin_qk(const KdaRow& row, const Value& first_token) const {
+    Slot at = slot_of(warp_idx(), first_token);
+    KdaChannels q = stages_.q_channels(row, at.active);
+    kda::Inputs q_inputs = stages_.inputs(row, q, at.token);
+    KdaChannels k = stages_.k_channels(row, at.active);
+    return {at, q, k, q_inputs, stages_.inputs(row, k, at.token)};
+  }
+
+  void finish_qk(const KdaRow& row, const KdaShared& shared, const QkWork& work) const {
+    KdaInputs q{work.q, stages_.with_history(row, work.q, work.at.token, work.q_inputs)};
+    KdaInputs k{work.k, stages_.with_history(row, work.k, work.at.token, work.k_inputs)};
+    if_(work.at.active, [&] { stages_.qk(row, shared, {work.at.slot, work.at.token}, q, k); });
+  }
+
+  TileWork begin_tile(const KdaRow& row, const KdaTile& tile, const Value& first_token) const {
+    Slot gate_at = slot_of(shifted_warp(), first_token);
+    KdaGateInputs gate = stages_.gate_inputs(row, tile, gate_at.token, gate_at.active);
+    int lanes = c_.tiling.tile_rows / kda::kLaneChannels;  // of a token
+    Value lane = shifted_warp() * 32 + lane_idx();
+    Slot v_at = slot_of(lane / lanes, first_token);
+    KdaChannels v = stages_.v_channels(tile, lane % lanes * kda::kLaneChannels, v_at.active);
+    return {gate_at, v_at, gate, v, stages_.inputs(row, v, v_at.token)};
+  }
+
+  void finish_tile(const KdaRow& row, const KdaShared& shared, const KdaTile& tile,
+                   const TileWork& work) const {
+    KdaInputs v{work.v, stages_.with_history(row, work.v, work.v_at.token, work.v_inputs)};
+    if_(work.gate_at.active, [&] { stages_.gate(shared, work.gate_at.slot, work.gate); });
+    stages_.v(row, shared, {work.v_at.slot, work.v_at.token}, tile, v);
+  }
+
+  /// All tokens in shared memory.
+  void run_tile(const KdaRow& row, const KdaShared& shared, const KdaTile& tile,
+                bool with_qk) const {
+    kda::StateRows state(c_.tiling.rows_per_lane, c_.k);
+    bool one_pass = c_.tiling.tile_rows == c_.tiling.pass_rows();
+    prepare_tile(row, shared, tile, with_qk, one_pass ? &state : nullptr);
+    if (with_qk) history_read();
+    barrier();
+    if (one_pass) return advance_all(state, row, shared, tile, warp_row());
+    for_(c_.tiling.tile_rows / c_.tiling.pass_rows(), [&](const Value& pass) {
+      Value first_row = pass * c_.tiling.pass_rows() + warp_row();
+      stages_.load_state(state, row, part_of(tile, first_row));
+      advance_all(state, row, shared, tile, first_row);
+    });
+  }
+
+  /// Where latency counts, all loads of the block are under way before the first result is needed;
+  /// where bandwidth does, registers are kept low instead.
+  void prepare_tile(const KdaRow& row, const KdaShared& shared, const KdaTile& tile, bool with_qk,
+                    const kda::StateRows* state) const {
+    Value first_token = constant(s32, 0);
+    if (!c_.tiling.eager) {
+      if (with_qk) finish_qk(row, shared, begin_qk(row, first_token));
+      finish_tile(row, shared, tile, begin_tile(row, tile, first_token));
+      if (state != nullptr) stages_.load_state(*state, row, part_of(tile, warp_row()));
+      return;
+    }
+    std::optional<QkWork> qk;
+    if (with_qk) qk.emplace(begin_qk(row, first_token));
+    TileWork work = begin_tile(row, tile, first_token);
+    if (state != nullptr) stages_.load_state(*state, row, part_of(tile, warp_row()));
+    if (qk) finish_qk(row, shared, *qk);
+    finish_tile(row, shared, tile, work);
+  }
+
+  void advance_all(const kda::StateRows& state, const KdaRow& row, const KdaShared& shared,
+                   const KdaTile& tile, const Value& first_row) const {
+    for (int token = 0; token < c_.tokens; ++token) {
+      Value at = constant(s32, token);
+      stages_.advance(state, stages_.token_vectors(shared, at),
+                      stages_.token_values(shared, at, first_row), row, part_of(tile, first_row),
+                      at);
+    }
+  }
+
+  /// More tokens than shared memory holds: the state stays in registers. Pre: one pass.
+  void run_chunks(const KdaRow& row, const KdaShared& shared, const KdaTile& tile) const {
+    kda::StateRows state(c_.tiling.rows_per_lane, c_.k);
+    stages_.load_state(state, row, part_of(tile, warp_row()));
+    for_(chunks(), [&](const Value& chunk) {
+      Value first_token = chunk * kChunk;
+      finish_qk(row, shared, begin_qk(row, first_token));
+      finish_tile(row, shared, tile, begin_tile(row, tile, first_token));
+      barrier();
+      for_(min(c_.tokens - first_token, kChunk), [&](const Value& slot) {
+        stages_.advance(state, stages_.token_vectors(shared, slot),
+                        stages_.token_values(shared, slot, warp_row()), row,
+                        part_of(tile, warp_row()), first_token + slot);
+      });
+      barrier();
+    });
+  }
+};
+
+/// Two warps: one prepares a token in a buffer of shared memory while the other applies the token
+/// before, from the other buffer.
+class SmallBatch : public ConvVerifyKernel {
+ public:
+  SmallBatch(const KdaConvVerifyConfig& config, const KdaConvVerifyParameters& parameters)
+      : ConvVerifyKernel(config, parameters),
+        full_{named_barrier(64), named_barrier(64)},
+        empty_{named_barrier(64), named_barrier(64)} {}
+
+  void run() const {
+    KdaRow row = begin_row();
+    KdaShared shared = stages_.shared_memory(kBuffers);
+    for_tiles([&](const Value& index) {
+      KdaTile tile = stages_.tile(row, index);
+      if_(warp_idx() == 0, [&] { produce(row, shared, tile); }).else_([&] {
+        consume(row, shared, tile);
+      });
+      if (!c_.roll) return;
+      barrier();
+      stages_.roll_v(row, tile, shared);
+    });
+    history_read();
+    roll_qk(row, shared);
+  }
+
+ private:
+  static constexpr int kBuffers = 2;
+
+  /// A lane's channels with their inputs from three tokens before the chunk on.
+  struct Line {
+    KdaChannels channels;
+    std::vector<Fragment> inputs;
+
+    KdaInputs at(int token) const {
+      auto i = static_cast<std::size_t>(token);
+      return {channels, {inputs[i], inputs[i + 1], inputs[i + 2], inputs[i + 3]}};
+    }
+  };
+
+  /// Pre: the inputs before the first token come with the history.
+  Line line_of(const KdaRow& row, const KdaChannels& channels) const {
+    kda::History old = stages_.history(row, channels, constant(pred, true));
+    Line line{channels, {old[0], old[1], old[2]}};
+    for (int i = 0; i < chunk_tokens(); ++i)
+      line.inputs.push_back(Fragment(f32, kda::kLaneChannels));
+    return line;
+  }
+  void load_line(const KdaRow& row, const Line& line, const Value& first_token) const {
+    for (int i = 0; i < chunk_tokens(); ++i) {
+      line.inputs[static_cast<std::size_t>(i + kda::kHistory)].assign(
+          stages_.input(row, line.channels, first_token + i));
+    }
+  }
+  void keep_history(const Line& line) const {
+    for (int i = 0; i < kda::kHistory; ++i) {
+      auto at = static_cast<std::size_t>(i);
+      line.inputs[at].assign(line.inputs[at + static_cast<std::size_t>(chunk_tokens())]);
+    }
+  }
+
+  /// `body(Value first_token)` for each chunk; `inside(i)` in it guards token i of the last one.
+  template <class Body>
+  void for_chunks(Body&& body) const {
+    if (chunks() == 1) return body(constant(s32, 0));
+    for_(chunks(), [&](const Value& chunk) { body(chunk * kChunk); });
+  }
+  template <class Body>
+  void for_tokens(const Value& first_token, Body&& body) const {
+    for (int i = 0; i < chunk_tokens(); ++i)
+      if_(first_token + i < c_.tokens, [&] { body(i, first_token + i); });
+  }
+
+  void produce(const KdaRow& row, const KdaShared& shared, const KdaTile& tile) const {
+    Value all = constant(pred, true);
+    Value v_row = lane_idx() * kda::kLaneChannels;
+    Line q = line_of(row, stages_.q_channels(row, all));
+    Line k = line_of(row, stages_.k_channels(row, all));
+    Line v = line_of(row, stages_.v_channels(tile, v_row, v_row < c_.tiling.tile_rows));
+    for_chunks([&](const Value& first_token) {
+      load_line(row, q, first_token);
+      load_line(row, k, first_token);
+      load_line(row, v, first_token);
+      std::vector<KdaGateInputs> gates;
+      for (int i = 0; i < chunk_tokens(); ++i)
+        gates.push_back(
+            stages_.gate_inputs(row, tile, first_token + i, first_token + i < c_.tokens));
+      for_tokens(first_token, [&](int i, const Value& token) {
+        auto buffer = static_cast<std::size_t>(i % kBuffers);
+        if_(token >= kBuffers, [&] { barrier(empty_[buffer]); });
+        Value slot = constant(s32, i % kBuffers);
+        stages_.qk(row, shared, {slot, token}, q.at(i), k.at(i));
+        stages_.v(row, shared, {slot, token}, tile, v.at(i));
+        stages_.gate(shared, slot, gates[static_cast<std::size_t>(i)]);
+        barrier_arrive(full_[buffer]);
+      });
+      if (chunks() == 1) return;
+      keep_history(q);
+      keep_history(k);
+      keep_history(v);
+    });
+  }
+
+  void consume(const KdaRow& row, const KdaShared& shared, const KdaTile& tile) const {
+    Value first_row = constant(s32, 0);
+    kda::StateRows state(c_.tiling.rows_per_lane, c_.k);
+    stages_.load_state(state, row, part_of(tile, first_row));
+    for_chunks([&](const Value& first_token) {
+      for_tokens(first_token, [&](int i, const Value& token) {
+        auto buffer = static_cast<std::size_t>(i % kBuffers);
+        Value slot = constant(s32, i % kBuffers);
+        barrier(full_[buffer]);
+        kda::TokenVectors vectors = stages_.token_vectors(shared, slot);
+        std::vector<Value> values = stages_.token_values(shared, slot, first_row);
+        if_(token + kBuffers < c_.tokens, [&] { barrier_arrive(empty_[buffer]); });
+        stages_.advance(state, vectors, values, row, part_of(tile, first_row), token);
+      });
+    });
+  }
+
+  std::array<Group, kBuffers> full_, empty_;
+};
+
+}  // namespace
+
+Traced KdaConvVerifyPlan::trace(ptx::Target target) const {
+  TraceOptions trace_options{
+      .name = std::string("kda_conv_verify_") +
+              (config.tiling.variant == KdaVariant::small_batch ? "small" : "large") + "_" +
+              std::to_string(config.tokens) + "x" + std::to_string(config.q_heads) + "x" +
+              std::to_string(config.v_heads),
+      .target = target,
+      .block = {config.tiling.warps * 32, 1, 1},
+      .min_blocks_per_sm = config.tiling.blocks_per_sm};
+  if (config.tiling.cluster > 1) trace_options.cluster = {config.tiling.cluster, 1, 1};
+  using Maybe = std::optional<Tensor>;
+  auto body = [this](const Tensor& mixed, const Tensor& weight, const Maybe& bias,
+                     const Tensor& conv_state, const Tensor& conv_indices,
+                     const Tensor& snapshot_indices, const Tensor& a, const Tensor& b,
+                     const Tensor& a_log, const Tensor& dt_bias, const Tensor& states,
+                     const Tensor& cache_indices, const Tensor& out, const Maybe& snapshots,
+                     const Maybe& windows, const Value& scale, const Value& lower_bound,
+                     const Value& softplus_beta, const Value& softplus_threshold) {
+    KdaConvVerifyParameters parameters{
+        {mixed, weight, bias, conv_state, conv_indices, snapshot_indices, a, b, a_log, dt_bias,
+         states, cache_indices, out, snapshots, windows},
+        scale,
+        {lower_bound, softplus_beta, softplus_threshold}};
+    if (config.tiling.variant == KdaVariant::small_batch) {
+      SmallBatch(config, parameters).run();
+    } else {
+      LargeBatch(config, parameters).run();
+    }
+  };
+  ScalarArg real{f32, {}};
+  return tilewright::trace(
+      trace_options, body, args.mixed_qkv, args.conv_weight, args.conv_bias, args.conv_state,
+      args.conv_state_indices, args.intermediate_state_indices, args.a, args.b, args.A_log,
+      args.dt_bias, args.ssm_states, args.cache_indices, args.out, args.intermediate_states_buffer,
+      args.intermediate_conv_window, real, real, real, real);
+}
+
+}  // namespace tilewright

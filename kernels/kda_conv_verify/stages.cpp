@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// The stages of kda_conv_verify, traced.
+#include "kernels/kda_conv_verify/stages.h"
+
+#include "tilewright/control.h"
+#include "tilewright/sync.h"
+#include "tilewright/thread.h"
+
+namespace tilewright {
+namespace {
+
+using kda::Inputs;
+using kda::kHistory;
+using kda::kLaneChannels;
+using kda::kTaps;
+
+constexpr LoadOptions kIndexLoad{.read_only = true};
+
+Value sum_of_products(const Fragment& x, const Fragment& y) {
+  Var sum(x[0].get() * y[0].get());
+  for (int i = 1; i < x.size(); ++i)
+    sum = fma(x[i], y[i], sum);
+  return sum;
+}
+
+Value over_warp(const Value& mine) {
+  return warp_reduce(mine, [](const Value& a, const Value& b) { return a + b; });
+}
+
+}  // namespace
+
+KdaStages::KdaStages(const KdaConvVerifyConfig& config, const KdaConvVerifyParameters& parameters)
+    : c_(config), p_(parameters) {}
+
+KdaStages::Start KdaStages::start() const {
+  int blocks = c_.tiling.cluster * c_.q_heads;  // of a request
+  Value block = block_idx().x;
+  Value n = (block / blocks).to(s64);
+  auto index_of = [&](const Tensor& indices) { return indices(n).load(kIndexLoad).to(s64); };
+  KdaRow row{n,
+             block % blocks / c_.tiling.cluster,
+             block % c_.tiling.cluster,
+             index_of(p_.t.conv_state_indices),
+             index_of(p_.t.cache_indices),
+             index_of(p_.t.intermediate_state_indices)};
+  return {row, row.conv_line >= 0 && row.slot >= 0};
+}
+
+KdaTile KdaStages::tile(const KdaRow& row, const Value& index) const {
+  int per_head = c_.v / c_.tiling.tile_rows;
+  Value of_group = row.rank * c_.tiles_per_block() + index;
+  return {row.head * c_.group() + of_group / per_head, of_group % per_head * c_.tiling.tile_rows};
+}
+
+KdaShared KdaStages::shared_memory(int slots) const {
+  auto matrix = [&](int columns) { return shared(f32, make_row_major(Shape{slots, columns})); };
+  auto vector = [&] { return shared(f32, make_row_major(Shape{slots})); };
+  auto tail = [&](int count) {
+    const Stride& stride = p_.t.conv_state.layout().stride();
+    bool taps = stride[2].value().is_static(1);
+    return shared(p_.t.conv_state.type(), taps ? Layout(Shape{count, 3}, Stride{3, 1})
+                                               : Layout(Shape{count, 3}, Stride{1, count}));
+  };
+  Tensor q = matrix(c_.k), k = matrix(c_.k), decay = matrix(c_.k);
+  Tensor v = matrix(c_.tiling.tile_rows);
+  Tensor beta = vector(), kq = vector();
+  Tensor qk_tail = tail(2 * c_.k), v_tail = tail(c_.tiling.tile_rows);
+  return {q, k, decay, v, beta, kq, qk_tail, v_tail};
+}
+
+KdaChannels KdaStages::channels(const Value& first, const Value& active) const {
+  return {first, active, kda::load_conv_weights(p_.t.conv_weight, p_.t.conv_bias, first, active)};
+}
+
+KdaChannels KdaStages::q_channels(const KdaRow& row, const Value& active) const {
+  Value lane = lane_idx() * kLaneChannels;
+  return channels(row.head * c_.k + lane, active && lane < c_.k);
+}
+
+KdaChannels KdaStages::k_channels(const KdaRow& row, const Value& active) const {
+  Value lane = lane_idx() * kLaneChannels;
+  return channels(row.head * c_.k + lane + c_.k_channel(), active && lane < c_.k);
+}
+
+KdaChannels KdaStages::v_channels(const KdaTile& tile, const Value& row,
+                                  const Value& active) const {
+  return channels(tile.v_head * c_.v + tile.first + row + c_.v_channel(), active);
+}
+
+Fragment KdaStages::input(const KdaRow& row, const KdaChannels& channels,
+                          const Value& token) const {
+  Value at = row.n * c_.tokens + token.to(s64);
+  Value wanted = channels.active && token >= 0 && token < c_.tokens;
+  return load_if(wanted, p_.t.mixed_qkv(at, channels.first), kLaneChannels).to(f32);
+}
+
+Inputs KdaStages::inputs(const KdaRow& row, const KdaChannels& channels, const Value& token) const {
+  auto at = [&](int tap) { return input(row, channels, token + (tap - kHistory)); };
+  Fragment first = at(0), second = at(1), third = at(2);
+  return {first, second, third, at(3)};
+}
+
+kda::History KdaStages::history(const KdaRow& row, const KdaChannels& channels,
+                                const Value& wanted) const {
+  return kda::load_history(p_.t.conv_state, row.conv_line, channels.first,
+                           channels.active && wanted);
+}
+
+Inputs KdaStages::with_history(const KdaRow& row, const KdaChannels& channels, const Value& token,
+                               const Inputs& inputs) const {
+  kda::History old = history(row, channels, token < kHistory);
+  auto joined = [&](int tap) {
+    const Fragment& given = inputs[static_cast<std::size_t>(tap)];
+    Fragment out = given.clone();
+    for (int column = tap; column < kHistory; ++column) {  // x[token - 3 + tap] is this column
+      Value here = token == column - tap;
+      for (int i = 0; i < kLaneChannels; ++i)
+        out[i] = select(here, old[static_cast<std::size_t>(column)][i], out[i].get());
+    }
+    return out;
+  };
+  return {joined(0), joined(1), joined(2), inputs[3]};
+}
+
+KdaGateInputs KdaStages::gate_inputs(const KdaRow& row, const KdaTile& tile, const Value& token,
+                                     const Value& active) const {
+  Value column = lane_idx() * kLaneChannels;
+  Value inside = active && column < c_.k;
+  Fragment a = load_if(inside, p_.t.a(row.n, token, tile.v_head, column), kLaneChannels);
+  Fragment dt_bias = load_if(inside, p_.t.dt_bias(tile.v_head, column), kLaneChannels);
+  Fragment a_log = load_if(inside, p_.t.A_log(tile.v_head), 1);
+  Fragment b = load_if(inside, p_.t.b(row.n, token, tile.v_head), 1);
+  return {a, dt_bias, a_log[0], b[0], column, inside};
+}
+
+Value KdaStages::last_token(const Value& token) const { return token == c_.tokens - 1; }
+
+void KdaStages::store_window(const KdaRow& row, const Value& token, const KdaInputs& inputs,
+                             const Value& active) const {
+  if (!p_.t.intermediate_conv_window) return;
+  Tensor line = p_.t.intermediate_conv_window->slice(coord({row.snapshot_line, token, _, _}));
+  kda::store_window_if(active && inputs.channels.active && row.snapshot_line >= 0, line,
+                       inputs.channels.first, inputs.values);
+}
+
+void KdaStages::qk(const KdaRow& row, const KdaShared& shared, const KdaToken& at,
+                   const KdaInputs& q_inputs, const KdaInputs& k_inputs) const {
+  Fragment q = convolve(q_inputs.channels.weights, q_inputs.values);
+  Fragment k = convolve(k_inputs.channels.weights, k_inputs.values);
+  Value lane = lane_idx() * kLaneChannels;
+  Value qq = over_warp(sum_of_products(q, q));
+  Value kk = over_warp(sum_of_products(k, k));
+  Value kq = over_warp(sum_of_products(k, q));
+  auto inverse_norm = [&](const Value& squares) {
+    return c_.l2norm ? rsqrt_approx(squares + 1e-6f) : constant(f32, 1.0f);
+  };
+  Value q_factor = inverse_norm(qq) * p_.scale;
+  Value k_factor = inverse_norm(kk);
+  store_if(q_inputs.channels.active, shared.q(at.slot, lane), q * q_factor);
+  store_if(k_inputs.channels.active, shared.k(at.slot, lane), k * k_factor);
+  if_(lane == 0, [&] { shared.kq(at.slot) = kq * q_factor * k_factor; });
+  Value mine = at.token % c_.tiling.cluster == row.rank;
+  store_window(row, at.token, q_inputs, mine);
+  store_window(row, at.token, k_inputs, mine);
+  if (!c_.roll) return;
+  Value last = last_token(at.token);
+  kda::store_window_if(q_inputs.channels.active && last, shared.qk_tail, lane, q_inputs.values);
+  kda::store_window_if(k_inputs.channels.active && last, shared.qk_tail, lane + c_.k,
+                       k_inputs.values);
+}
+
+void KdaStages::v(const KdaRow& row, const KdaShared& shared, const KdaToken& at,
+                  const KdaTile& tile, const KdaInputs& v) const {
+  Value in_tile = (v.channels.first - (tile.v_head * c_.v + tile.first + c_.v_channel()))
+                      .assume({kLaneChannels, 0, c_.tiling.tile_rows - kLaneChannels});
+  store_if(v.channels.active, shared.v(at.slot, in_tile), convolve(v.channels.weights, v.values));
+  store_window(row, at.token, v, constant(pred, true));
+  if (!c_.roll) return;
+  kda::store_window_if(v.channels.active && last_token(at.token), shared.v_tail, in_tile, v.values);
+}
+
+void KdaStages::gate(const KdaShared& shared, const Value& slot,
+                     const KdaGateInputs& inputs) const {
+  Fragment u = inputs.a.to(f32) + inputs.dt_bias.to(f32);
+  Fragment decay = decay_factors(u, kda::gate_rate(inputs.a_log), c_.safe_gate, p_.gate);
+  store_if(inputs.active, shared.decay(slot, inputs.column), decay);
+  if_(inputs.active && inputs.column == 0,
+      [&] { shared.beta(slot) = kda::sigmoid_approx(inputs.b.to(f32)); });
+}
+
+void KdaStages::load_state(const kda::StateRows& state, const KdaRow& row,
+                           const KdaTile& part) const {
+  for (int r = 0; r < state.rows(); ++r) {
+    Value at = part.first + kda::row_of_lane() * state.rows() + r;
+    state.load(r, p_.t.ssm_states.slice(coord({row.slot, part.v_head, at, _})));
+  }
+}
+
+kda::TokenVectors KdaStages::token_vectors(const KdaShared& shared, const Value& slot) const {
+  kda::Pieces decay = kda::load_pieces(shared.decay(slot, _), c_.k);
+  kda::Pieces k = kda::load_pieces(shared.k(slot, _), c_.k);
+  kda::Pieces q = kda::load_pieces(shared.q(slot, _), c_.k);
+  return {decay, k, q, shared.beta(slot), shared.kq(slot)};
+}
+
+std::vector<Value> KdaStages::token_values(const KdaShared& shared, const Value& slot,
+                                           const Value& first_row) const {
+  int rows = c_.tiling.rows_per_lane;
+  Fragment values = load(shared.v(slot, first_row + kda::row_of_lane() * rows), rows);
+  std::vector<Value> list;
+  for (int r = 0; r < rows; ++r)
+    list.push_back(values[r]);
+  return list;
+}
+
+void KdaStages::advance(const kda::StateRows& state, const kda::TokenVectors& vectors,
+                        const std::vector<Value>& values, const KdaRow& row, const KdaTile& part,
+                        const Value& token) const {
+  std::vector<kda::RowResult> results = state.advance(vectors, values);
+  Value first = part.first + kda::row_of_lane() * state.rows();
+  if (p_.t.intermediate_states_buffer) {
+    Value line = c_.by_index ? row.snapshot_line : row.n;
+    auto store_rows = [&] {
+      for (int r = 0; r < state.rows(); ++r) {
+        state.store(r, p_.t.intermediate_states_buffer->slice(
+                           coord({line, token, part.v_head, first + r, _})));
+      }
+    };
+    if (c_.by_index) if_(line >= 0, store_rows);
+    if (!c_.by_index) store_rows();
+  }
+  Value lane = kda::row_lane();
+  Value mine = results[0].out;
+  Var out(mine);
+  for (int r = 1; r < state.rows(); ++r)
+    out = select(lane == r, results[static_cast<std::size_t>(r)].out, out);
+  Element place = p_.t.out(row.n, token, part.v_head, first + lane);
+  if_(lane < state.rows(), [&] { place.store(out.to(bf16)); });
+}
+
+void KdaStages::copy_tail(const Tensor& tail, const Value& line, const Value& channel,
+                          int count) const {
+  bool taps = tail.layout().stride()[1].value().is_static(1);
+  int run = taps ? count * kHistory : count;  // elements next to each other
+  int vectors = run / kLaneChannels;
+  for_(linear_thread_idx(), count * kHistory / kLaneChannels, block_threads(), [&](const Value& i) {
+    Value tap = i / vectors;
+    Value at = i % vectors * kLaneChannels;
+    Element from = tail(0, tap), to = p_.t.conv_state(line, channel, tap);
+    auto flat = [&](const Element& first) {
+      return first.tensor().at_offset(first.offset(), Layout(Shape{run}))(at);
+    };
+    store(flat(to), load(flat(from), kLaneChannels));
+  });
+}
+
+void KdaStages::roll_v(const KdaRow& row, const KdaTile& tile, const KdaShared& shared) const {
+  copy_tail(shared.v_tail, row.conv_line, tile.v_head * c_.v + tile.first + c_.v_channel(),
+            c_.tiling.tile_rows);
+}
+
+void KdaStages::roll_qk(const KdaRow& row, const KdaShared& shared) const {
+  if_(row.rank == 0, [&] {
+    Value head = row.head * c_.k;
+    const Stride& stride = shared.qk_tail.layout().stride();
+    auto part = [&](int first) {
+      Element begin = shared.qk_tail(first, 0);
+      return shared.qk_tail.at_offset(begin.offset(), Layout(Shape{c_.k, 3}, stride));
+    };
+    copy_tail(part(0), row.conv_line, head, c_.k);
+    copy_tail(part(c_.k), row.conv_line, head + c_.k_channel(), c_.k);
+  });
+}
+
+}  // namespace tilewright

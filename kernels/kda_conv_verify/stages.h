@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// What both variants of kda_conv_verify do to a token before the recurrence, on the device.
+#pragma once
+
+#include "kernels/kda/delta_rule.h"
+#include "kernels/kda/short_conv.h"
+#include "kernels/kda_conv_verify/kda_conv_verify.h"
+
+namespace tilewright {
+
+/// The kernel's parameters.
+struct KdaConvVerifyParameters {
+  KdaConvVerifyArguments<Tensor> t;
+  Value scale;
+  kda::GateParameters gate;
+};
+
+/// The request and query head of a cluster, with the indices of its row.
+struct KdaRow {
+  Value n, head;                         ///< s64, s32
+  Value rank;                            ///< of the block among those that share the head
+  Value conv_line, slot, snapshot_line;  ///< s64
+};
+
+/// A part of a value head's state: `rows` from `first` on.
+struct KdaTile {
+  Value v_head;  ///< s32
+  Value first;   ///< s32
+};
+
+/// The tile's rows from `row` on.
+inline KdaTile part_of(const KdaTile& tile, const Value& row) {
+  return {tile.v_head, tile.first + row};
+}
+
+/// Shared memory of a block: what tokens do to the state, each in a slot, and the channels' last
+/// inputs.
+struct KdaShared {
+  Tensor q, k, decay;  ///< (slots, K)
+  Tensor v;            ///< (slots, tile rows)
+  Tensor beta, kq;     ///< (slots)
+  Tensor qk_tail;      ///< (2 K, 3): the head's q, then k; in conv_state's layout
+  Tensor v_tail;       ///< (tile rows, 3)
+};
+
+/// Neighbouring channels of a lane, with their weights.
+struct KdaChannels {
+  Value first;   ///< channel of the packed row
+  Value active;  ///< the lane has channels
+  kda::ConvWeights weights;
+};
+
+/// Channels with their inputs at a token and the three before it.
+struct KdaInputs {
+  KdaChannels channels;
+  kda::Inputs values;
+};
+
+/// A token's place in shared memory, and in its row.
+struct KdaToken {
+  Value slot, token;
+};
+
+/// What one token's gates need, as loaded: four key channels a lane.
+struct KdaGateInputs {
+  Fragment a, dt_bias;
+  Value a_log, b;
+  Value column, active;
+};
+
+class KdaStages {
+ public:
+  KdaStages(const KdaConvVerifyConfig& config, const KdaConvVerifyParameters& parameters);
+
+  /// The block's row. `active`: neither slot nor line is negative.
+  struct Start {
+    KdaRow row;
+    Value active;
+  };
+  Start start() const;
+  KdaTile tile(const KdaRow& row, const Value& index) const;
+  KdaShared shared_memory(int slots) const;
+
+  // ---- Loads, which the caller orders ----
+
+  KdaChannels channels(const Value& first, const Value& active) const;
+  KdaChannels q_channels(const KdaRow& row, const Value& active) const;
+  KdaChannels k_channels(const KdaRow& row, const Value& active) const;
+  /// Channels of rows `row` to `row` + 3 of the tile.
+  KdaChannels v_channels(const KdaTile& tile, const Value& row, const Value& active) const;
+  /// The channels' inputs at a token, in f32; 0 before the first token.
+  Fragment input(const KdaRow& row, const KdaChannels& channels, const Value& token) const;
+  /// The inputs at `token` and the three tokens before it, those from conv_state missing.
+  kda::Inputs inputs(const KdaRow& row, const KdaChannels& channels, const Value& token) const;
+  /// Fills in what conv_state has of them.
+  kda::Inputs with_history(const KdaRow& row, const KdaChannels& channels, const Value& token,
+                           const kda::Inputs& inputs) const;
+  kda::History history(const KdaRow& row, const KdaChannels& channels, const Value& wanted) const;
+  KdaGateInputs gate_inputs(const KdaRow& row, const KdaTile& tile, const Value& token,
+                            const Value& active) const;
+
+  // ---- Computations, into a slot of shared memory, with the windows that belong to them ----
+
+  /// By a whole warp. Windows are written by one block of the cluster for each token.
+  void qk(const KdaRow& row, const KdaShared& shared, const KdaToken& at, const KdaInputs& q,
+          const KdaInputs& k) const;
+  void v(const KdaRow& row, const KdaShared& shared, const KdaToken& at, const KdaTile& tile,
+         const KdaInputs& v) const;
+  void gate(const KdaShared& shared, const Value& slot, const KdaGateInputs& inputs) const;
+
+  // ---- The recurrence ----
+
+  /// `part` are the rows of the warp: see part_of().
+  void load_state(const kda::StateRows& state, const KdaRow& row, const KdaTile& part) const;
+  kda::TokenVectors token_vectors(const KdaShared& shared, const Value& slot) const;
+  std::vector<Value> token_values(const KdaShared& shared, const Value& slot,
+                                  const Value& first_row) const;
+  /// One token: outputs and snapshot.
+  void advance(const kda::StateRows& state, const kda::TokenVectors& vectors,
+               const std::vector<Value>& values, const KdaRow& row, const KdaTile& part,
+               const Value& token) const;
+
+  // ---- The roll ----
+
+  /// Writes the tile's last inputs to conv_state. Pre: a barrier since its last token's v().
+  void roll_v(const KdaRow& row, const KdaTile& tile, const KdaShared& shared) const;
+  /// The same of q and k, by the cluster's first block. Pre: the whole cluster has read its
+  /// history.
+  void roll_qk(const KdaRow& row, const KdaShared& shared) const;
+
+ private:
+  void store_window(const KdaRow& row, const Value& token, const KdaInputs& inputs,
+                    const Value& active) const;
+  void copy_tail(const Tensor& tail, const Value& line, const Value& channel, int count) const;
+  Value last_token(const Value& token) const;
+
+  const KdaConvVerifyConfig& c_;
+  const KdaConvVerifyParameters& p_;
+};
+
+}  // namespace tilewright
