@@ -15,6 +15,9 @@ tilewright_program(gemm_bench SOURCES ${PROJECT_SOURCE_DIR}/bench/gemm/gemm.cpp
   ${PROJECT_SOURCE_DIR}/bench/gemm/cublaslt.cpp)
 set_target_properties(gemm_bench PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
 
+# kda_conv_verify over the shapes that Triton was measured on: its own options too.
+tilewright_program(kda_verify SOURCES ${PROJECT_SOURCE_DIR}/bench/kda/verify.cpp)
+
 find_package(benchmark QUIET)
 if(NOT benchmark_FOUND)
   message(STATUS "Google Benchmark not found: the benchmarks are not built")

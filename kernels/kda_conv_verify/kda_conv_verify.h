@@ -65,7 +65,7 @@ struct KdaTiling {
   bool eager = false;     ///< loads everything before it computes: for few blocks
   friend bool operator==(const KdaTiling&, const KdaTiling&) = default;
 
-  /// Rows of a block's warps at once.
+  /// Rows of the tile that the block's warps have at once.
   int pass_rows() const;
 };
 std::string to_string(const KdaTiling& tiling);

@@ -108,7 +108,14 @@ class LargeBatch : public ConvVerifyKernel {
     int warps = c_.tiling.warps;
     return (warp_idx() + (warps - chunk_tokens() % warps)) % warps;
   }
-  Value warp_row() const { return warp_idx() * (c_.tiling.pass_rows() / c_.tiling.warps); }
+  int warp_rows() const { return c_.tiling.rows_per_lane * kda::kWarpRows; }
+  Value warp_row() const { return warp_idx() * warp_rows(); }
+  /// All warps, unless the tile is small.
+  template <class Body>
+  void with_rows(Body&& body) const {
+    int row_warps = c_.tiling.pass_rows() / warp_rows();
+    if_(row_warps == c_.tiling.warps ? constant(pred, true) : warp_idx() < row_warps, body);
+  }
 
   QkWork begin_qk(const KdaRow& row, const Value& first_token) const {
     Slot at = slot_of(warp_idx(), first_token);
@@ -149,7 +156,9 @@ class LargeBatch : public ConvVerifyKernel {
     prepare_tile(row, shared, tile, with_qk, one_pass ? &state : nullptr);
     if (with_qk) history_read();
     barrier();
-    if (one_pass) return advance_all(state, row, shared, tile, warp_row());
+    if (one_pass) {
+      return with_rows([&] { advance_all(state, row, shared, tile, warp_row()); });
+    }
     for_(c_.tiling.tile_rows / c_.tiling.pass_rows(), [&](const Value& pass) {
       Value first_row = pass * c_.tiling.pass_rows() + warp_row();
       stages_.load_state(state, row, part_of(tile, first_row));
@@ -162,16 +171,19 @@ class LargeBatch : public ConvVerifyKernel {
   void prepare_tile(const KdaRow& row, const KdaShared& shared, const KdaTile& tile, bool with_qk,
                     const kda::StateRows* state) const {
     Value first_token = constant(s32, 0);
+    auto load_state = [&] {
+      if (state == nullptr) return;
+      with_rows([&] { stages_.load_state(*state, row, part_of(tile, warp_row())); });
+    };
     if (!c_.tiling.eager) {
       if (with_qk) finish_qk(row, shared, begin_qk(row, first_token));
       finish_tile(row, shared, tile, begin_tile(row, tile, first_token));
-      if (state != nullptr) stages_.load_state(*state, row, part_of(tile, warp_row()));
-      return;
+      return load_state();
     }
     std::optional<QkWork> qk;
     if (with_qk) qk.emplace(begin_qk(row, first_token));
     TileWork work = begin_tile(row, tile, first_token);
-    if (state != nullptr) stages_.load_state(*state, row, part_of(tile, warp_row()));
+    load_state();
     if (qk) finish_qk(row, shared, *qk);
     finish_tile(row, shared, tile, work);
   }
@@ -189,16 +201,18 @@ class LargeBatch : public ConvVerifyKernel {
   /// More tokens than shared memory holds: the state stays in registers. Pre: one pass.
   void run_chunks(const KdaRow& row, const KdaShared& shared, const KdaTile& tile) const {
     kda::StateRows state(c_.tiling.rows_per_lane, c_.k);
-    stages_.load_state(state, row, part_of(tile, warp_row()));
+    with_rows([&] { stages_.load_state(state, row, part_of(tile, warp_row())); });
     for_(chunks(), [&](const Value& chunk) {
       Value first_token = chunk * kChunk;
       finish_qk(row, shared, begin_qk(row, first_token));
       finish_tile(row, shared, tile, begin_tile(row, tile, first_token));
       barrier();
-      for_(min(c_.tokens - first_token, kChunk), [&](const Value& slot) {
-        stages_.advance(state, stages_.token_vectors(shared, slot),
-                        stages_.token_values(shared, slot, warp_row()), row,
-                        part_of(tile, warp_row()), first_token + slot);
+      with_rows([&] {
+        for_(min(c_.tokens - first_token, kChunk), [&](const Value& slot) {
+          stages_.advance(state, stages_.token_vectors(shared, slot),
+                          stages_.token_values(shared, slot, warp_row()), row,
+                          part_of(tile, warp_row()), first_token + slot);
+        });
       });
       barrier();
     });

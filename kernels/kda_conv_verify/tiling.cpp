@@ -55,7 +55,7 @@ KdaTiling large_batch_tiling(std::int64_t work) {
 
 int KdaTiling::pass_rows() const {
   int row_warps = variant == KdaVariant::small_batch ? 1 : warps;
-  return row_warps * 4 * rows_per_lane;
+  return std::min(tile_rows, row_warps * 4 * rows_per_lane);
 }
 
 std::string to_string(const KdaTiling& t) {

@@ -1,0 +1,532 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measures kda_conv_verify on a GPU: 96 shapes beside Triton's best and the ceilings of the same
+// run, all tilings (--sweep), and many repeats that must give the same bits (--repeats).
+#include "kernels/kda_conv_verify/kda_conv_verify.h"
+#include "tilewright/tilewright.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <map>
+#include <numeric>
+#include <sstream>
+#include <thread>
+
+namespace tw = tilewright;
+
+namespace {
+
+constexpr const char* kUsage =
+    "usage: kda_verify [--device cuda:N] [--mode shapes|sweep|repeats] [--repeats N]\n"
+    "                  [--tokens N] [--peer CSV] [--commit TEXT] [--json FILE]\n";
+
+struct Options {
+  std::string device = "cuda:0", mode = "shapes", peer, commit = "unknown", json;
+  int repeats = 100000;
+  int tokens = 0;  ///< of a sweep; 0: all
+};
+
+constexpr std::int64_t kHead = 128;
+constexpr std::int64_t kBeyondCache = 240'000'000;  // bytes of the sets that launches rotate over
+constexpr std::int64_t kPool = std::int64_t{6} << 30;
+constexpr double kSampleUs = 1500;
+constexpr int kSamples = 7;
+
+struct Shape {
+  int tokens = 4, heads = 8;
+  std::int64_t rows = 1;
+};
+
+std::string name_of(const Shape& s) {
+  return "T=" + std::to_string(s.tokens) + " H=" + std::to_string(s.heads) +
+         " N=" + std::to_string(s.rows);
+}
+
+/// The bytes of the contract's cost model.
+double bytes_of(const Shape& s) {
+  return static_cast<double>(s.rows) * s.heads * (74752 + 71426.0 * s.tokens) + 8196.0 * s.heads;
+}
+
+/// Memory for all sets of a shape's tensors, filled once with small numbers.
+class Pool {
+ public:
+  explicit Pool(const tw::Device& device) : memory_(device, kPool) {
+    memory_.fill(std::byte{0x3c});
+  }
+  void clear() { used_ = 0; }
+  std::int64_t left() const { return kPool - used_; }
+  tw::View take(tw::Type type, std::vector<std::int64_t> shape) {
+    tw::View view =
+        tw::make_view(memory_.address() + static_cast<std::uint64_t>(used_), type, shape);
+    used_ += (tw::size_bytes(view) + 255) / 256 * 256;
+    return view;
+  }
+  tw::View indices(std::int64_t rows) {
+    std::vector<int> identity(static_cast<std::size_t>(rows));
+    std::iota(identity.begin(), identity.end(), 0);
+    std::int64_t offset = used_;
+    tw::View view = take(tw::s32, {rows});
+    memory_.upload(std::as_bytes(std::span(identity)), offset);
+    return view;
+  }
+
+ private:
+  tw::Buffer memory_;
+  std::int64_t used_ = 0;
+};
+
+tw::KdaConvVerifyTensors take_set(Pool& pool, const Shape& s) {
+  std::int64_t n = s.rows, t = s.tokens, h = s.heads, d = 3 * h * kHead;
+  return {.mixed_qkv = pool.take(tw::bf16, {n * t, d}),
+          .conv_weight = pool.take(tw::f32, {d, 4}),
+          .conv_bias = pool.take(tw::f32, {d}),
+          .conv_state = pool.take(tw::f32, {n, d, 3}),
+          .conv_state_indices = pool.indices(n),
+          .intermediate_state_indices = pool.indices(n),
+          .a = pool.take(tw::bf16, {n, t, h, kHead}),
+          .b = pool.take(tw::bf16, {n, t, h}),
+          .A_log = pool.take(tw::f32, {h}),
+          .dt_bias = pool.take(tw::f32, {h, kHead}),
+          .ssm_states = pool.take(tw::f32, {n, h, kHead, kHead}),
+          .cache_indices = pool.indices(n),
+          .out = pool.take(tw::bf16, {n, t, h, kHead}),
+          .intermediate_states_buffer = pool.take(tw::f32, {n, t, h, kHead, kHead}),
+          .intermediate_conv_window = pool.take(tw::f32, {n, t, d, 3})};
+}
+
+tw::KdaConvVerifyOptions options_of_bench() {
+  tw::KdaConvVerifyOptions options;
+  options.gate.lower_bound = -5.0f;
+  return options;
+}
+
+/// The median of some replays, in microseconds a launch; `launch(i)` queues launch i.
+template <class Launch>
+double time_us(const tw::Stream& stream, int sets, double guess_us, Launch&& launch) {
+  int count = std::clamp(static_cast<int>(kSampleUs / guess_us), std::min(sets, 2), 1000);
+  tw::Graph graph = tw::Graph::capture(stream, [&] {
+    for (int i = 0; i < count; ++i)
+      launch(i);
+  });
+  tw::Event start(stream.device()), end(stream.device());
+  std::vector<double> us;
+  for (int sample = -1; sample < kSamples; ++sample) {  // -1 warms up
+    start.record(stream);
+    graph.launch(stream);
+    end.record(stream);
+    double each = tw::elapsed_ms(start, end) * 1000 / count;
+    if (sample >= 0) us.push_back(each);
+  }
+  std::nth_element(us.begin(), us.begin() + kSamples / 2, us.end());
+  return us[kSamples / 2];
+}
+
+tw::PreparedLaunch prepare(const tw::Device& device, const tw::KdaConvVerifyPlan& plan) {
+  return tw::rows::prepare(device, plan, tw::SourceLoc::here());
+}
+
+class Bench {
+ public:
+  explicit Bench(const Options& options)
+      : options_(options),
+        device_(tw::Device::open(options.device)),
+        stream_(device_),
+        pool_(device_) {}
+
+  void run() {
+    if (options_.mode == "shapes") shapes();
+    if (options_.mode == "sweep") sweep();
+    if (options_.mode == "repeats") repeats();
+  }
+
+ private:
+  struct Row {
+    std::string name;
+    double us = 0;
+    std::vector<std::pair<std::string, double>> counters = {};
+    std::string tiling = {};
+  };
+
+  // ---- Ceilings ----
+
+  /// One array read, `writes` arrays written, 16 bytes a thread: TB/s.
+  double stream_ceiling(int writes) {
+    constexpr std::int64_t kRows = 1 << 18, kColumns = 1024;  // 1 GiB of f32
+    pool_.clear();
+    std::vector<tw::View> views;
+    for (int i = 0; i < 1 + writes; ++i)
+      views.push_back(pool_.take(tw::f32, {kRows, kColumns}));
+    auto body = [&](const tw::Tensor& in, const tw::Tensor& a, const tw::Tensor& b,
+                    const tw::Tensor& c, const tw::Tensor& d) {
+      tw::Value row = tw::block_idx().x, column = tw::thread_idx().x * 4;
+      tw::Fragment x = tw::load(in(row, column), 4);
+      for (const tw::Tensor* to : {&a, &b, &c, &d})
+        tw::store((*to)(row, column), x);
+    };
+    tw::TensorArg arg = tw::tensor_arg(views[0]);
+    tw::Kernel kernel = tw::compile(device_, tw::trace({.name = "one_read_four_writes",
+                                                        .target = device_.target(),
+                                                        .block = {256, 1, 1}},
+                                                       body, arg, arg, arg, arg, arg));
+    tw::Parameters parameters;
+    for (int i = 0; i < 5; ++i)
+      tw::pack(parameters, arg, views[static_cast<std::size_t>(std::min(i, writes))]);
+    tw::LaunchConfig config;
+    config.grid.x = static_cast<int>(kRows);
+    config.block.x = 256;
+    tw::PreparedLaunch launch = kernel.prepare(config, parameters);
+    double us = time_us(stream_, 1, kSampleUs, [&](int) { launch.launch(stream_); });
+    return static_cast<double>((1 + writes) * kRows * kColumns * 4) / us * 1e-6;
+  }
+
+  // ---- One shape ----
+
+  double measure(const Shape& shape, const std::optional<tw::KdaTiling>& tiling,
+                 std::string* chosen = nullptr, bool dependent = true) {
+    pool_.clear();
+    std::vector<tw::PreparedLaunch> launches;
+    double bytes = bytes_of(shape);
+    auto wanted = static_cast<std::size_t>(static_cast<double>(kBeyondCache) / bytes + 1);
+    while (launches.size() < wanted && static_cast<double>(pool_.left()) > bytes * 1.02 + 65536) {
+      tw::KdaConvVerifyPlan plan =
+          tw::plan_kda_conv_verify(take_set(pool_, shape), options_of_bench(), tiling);
+      plan.launch.dependent = dependent;
+      if (chosen != nullptr) *chosen = to_string(plan.config.tiling);
+      launches.push_back(prepare(device_, plan));
+    }
+    auto launch = [&](int i) {
+      launches[static_cast<std::size_t>(i) % launches.size()].launch(stream_);
+    };
+    double guess = bytes / 3e6 + 4;
+    return time_us(stream_, static_cast<int>(launches.size()), guess, launch);
+  }
+
+  void shapes() {
+    double write_heavy = stream_ceiling(4), copy = stream_ceiling(1);
+    std::map<std::string, double> peers = read_peers();
+    std::vector<Row> rows;
+    for (int tokens : {4, 6, 8}) {
+      for (int heads : {8, 16, 32, 64}) {
+        for (std::int64_t n = 1; n <= 128; n *= 2) {
+          Shape shape{tokens, heads, n};
+          Row row{.name = "kda_conv_verify " + name_of(shape)};
+          row.us = measure(shape, std::nullopt, &row.tiling);
+          double rate = bytes_of(shape) / row.us * 1e-6;
+          row.counters = {{"bytes", bytes_of(shape)},
+                          {"bytes_per_second", rate * 1e12},
+                          {"of_ceiling", rate / write_heavy},
+                          {"of_copy", rate / copy}};
+          auto peer = peers.find(name_of(shape));
+          if (peer != peers.end()) {
+            row.counters.emplace_back("peer_us", peer->second);
+            row.counters.emplace_back("speedup", peer->second / row.us);
+          }
+          print(row);
+          rows.push_back(std::move(row));
+        }
+      }
+    }
+    Row ceiling{"ceilings", 0, {{"write_heavy_tbs", write_heavy}, {"copy_tbs", copy}}, ""};
+    print(ceiling);
+    if (!peers.empty()) rows.push_back(summary(rows));
+    write(rows);
+  }
+
+  Row summary(const std::vector<Row>& rows) const {
+    double logs = 0, least = 1e9;
+    int slower = 0;
+    for (const Row& row : rows) {
+      double speedup = row.counters.back().second;
+      logs += std::log(speedup);
+      least = std::min(least, speedup);
+      slower += speedup <= 1 ? 1 : 0;
+    }
+    Row row{"kda_conv_verify all shapes",
+            0,
+            {{"shapes", static_cast<double>(rows.size())},
+             {"speedup", std::exp(logs / static_cast<double>(rows.size()))},
+             {"least_speedup", least},
+             {"not_faster", static_cast<double>(slower)}},
+            ""};
+    print(row);
+    return row;
+  }
+
+  // ---- All tilings ----
+
+  static std::vector<tw::KdaTiling> tilings() {
+    using enum tw::KdaVariant;
+    std::vector<tw::KdaTiling> list;
+    for (auto [rows, lane, cluster] : {std::array{16, 4, 8}, {8, 2, 16}, {16, 4, 4}, {32, 4, 4}})
+      list.push_back({small_batch, 2, std::min(rows, 4 * lane), lane, cluster, 1, false});
+    for (auto [rows, lane, cluster, blocks, eager] : {std::array{8, 1, 16, 1, 1},
+                                                      {16, 1, 8, 1, 1},
+                                                      {16, 1, 8, 2, 1},
+                                                      {32, 1, 4, 1, 1},
+                                                      {32, 1, 4, 2, 1},
+                                                      {32, 1, 4, 2, 0},
+                                                      {32, 1, 4, 3, 0},
+                                                      {32, 1, 4, 4, 0},
+                                                      {64, 1, 2, 4, 0},
+                                                      {64, 2, 2, 2, 0},
+                                                      {64, 2, 2, 3, 0},
+                                                      {128, 1, 1, 4, 0},
+                                                      {128, 2, 1, 2, 0},
+                                                      {128, 2, 1, 3, 0},
+                                                      {128, 4, 1, 2, 0},
+                                                      {128, 4, 1, 1, 0}})
+      list.push_back({large_batch, 8, rows, lane, cluster, blocks, eager == 1});
+    return list;
+  }
+
+  /// Assembles in parallel what the sweep will launch.
+  void assemble(const std::vector<Shape>& shapes, const std::vector<tw::KdaTiling>& list) {
+    std::vector<tw::KdaConvVerifyPlan> plans;
+    for (const Shape& shape : shapes) {
+      for (const tw::KdaTiling& tiling : list) {
+        pool_.clear();
+        plans.push_back(
+            tw::plan_kda_conv_verify(take_set(pool_, shape), options_of_bench(), tiling));
+      }
+    }
+    std::atomic<std::size_t> next = 0;
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i) {
+      threads.emplace_back([&] {
+        for (std::size_t at = next++; at < plans.size(); at = next++) {
+          tw::KernelCache::global().assemble(
+              device_.target(), plans[at].key(), [&](tw::ptx::LineInfo info) {
+                return tw::source_of(plans[at].trace(device_.target()), info);
+              });
+        }
+      });
+    }
+    for (std::thread& thread : threads)
+      thread.join();
+  }
+
+  void sweep() {
+    std::vector<tw::KdaTiling> list = tilings();
+    std::vector<Row> rows;
+    for (int tokens : {4, 6, 8}) {
+      if (options_.tokens != 0 && tokens != options_.tokens) continue;
+      assemble({{tokens, 8, 1}, {tokens, 64, 1}}, list);
+      for (Shape shape : {Shape{tokens, 8, 1},
+                          {tokens, 8, 2},
+                          {tokens, 8, 4},
+                          {tokens, 8, 8},
+                          {tokens, 8, 16},
+                          {tokens, 8, 32},
+                          {tokens, 8, 64},
+                          {tokens, 8, 128},
+                          {tokens, 64, 32},
+                          {tokens, 64, 128}}) {
+        for (const tw::KdaTiling& tiling : list) {
+          for (bool dependent : {true, false}) {
+            if (!dependent && shape.rows != 1 && shape.rows != 32) continue;
+            Row row{.name = "tiling " + name_of(shape) + (dependent ? "" : " independent")};
+            row.tiling = to_string(tiling);
+            try {
+              row.us = measure(shape, tiling, nullptr, dependent);
+            } catch (const tw::Error& error) {
+              std::printf("%s %s: %s\n", row.name.c_str(), row.tiling.c_str(), error.what());
+              continue;
+            }
+            row.counters = {{"bytes_per_second", bytes_of(shape) / row.us * 1e6}};
+            print(row);
+            rows.push_back(std::move(row));
+          }
+        }
+      }
+    }
+    write(rows);
+  }
+
+  // ---- Repeats ----
+
+  /// Adds to `count` the 32-bit words in which two tensors differ.
+  tw::PreparedLaunch difference(const tw::View& a, const tw::View& b, const tw::View& count) {
+    auto body = [](const tw::Tensor& x, const tw::Tensor& y, const tw::Tensor& sum) {
+      tw::Value i = tw::block_idx().x * 256 + tw::thread_idx().x;
+      tw::if_(i < tw::to_value(x.shape()[0].value()),
+              [&] { tw::if_(x(i).load() != y(i).load(), [&] { tw::red_add(sum(0), 1); }); });
+    };
+    tw::TensorArg arg = tw::tensor_arg(a), count_arg = tw::tensor_arg(count);
+    tw::Kernel kernel = tw::compile(
+        device_, tw::trace({.name = "difference", .target = device_.target(), .block = {256, 1, 1}},
+                           body, arg, arg, count_arg));
+    tw::Parameters parameters;
+    tw::pack(parameters, arg, a);
+    tw::pack(parameters, arg, b);
+    tw::pack(parameters, count_arg, count);
+    tw::LaunchConfig config;
+    config.grid.x = static_cast<int>((a.shape[0] + 255) / 256);
+    config.block.x = 256;
+    return kernel.prepare(config, parameters);
+  }
+
+  static tw::View as_words(const tw::View& view) {
+    std::int64_t words[] = {tw::size_bytes(view) / 4};
+    return tw::make_view(view.address, tw::s32, words);
+  }
+
+  /// Restores conv_state, runs, compares with the first run, over and over.
+  void repeats() {
+    Shape shape{4, 2, 3};
+    std::vector<Row> rows;
+    for (const tw::KdaTiling& tiling : tilings()) {
+      pool_.clear();
+      tw::KdaConvVerifyTensors set = take_set(pool_, shape);
+      fill_random(set);
+      tw::View count = pool_.take(tw::s32, {1});
+      tw::fill(count.address, std::byte{0}, 4, stream_);
+      tw::View initial = pool_.take(tw::f32, {tw::size(set.conv_state)});
+      tw::copy_on_device(initial.address, set.conv_state.address, tw::size_bytes(initial), stream_);
+      tw::PreparedLaunch op =
+          prepare(device_, tw::plan_kda_conv_verify(set, options_of_bench(), tiling));
+      op.launch(stream_);
+      std::vector<tw::PreparedLaunch> checks;
+      for (const tw::View& view : {set.out, *set.intermediate_states_buffer,
+                                   *set.intermediate_conv_window, set.conv_state}) {
+        tw::View words = as_words(view), first = pool_.take(tw::s32, {words.shape[0]});
+        tw::copy_on_device(first.address, words.address, tw::size_bytes(words), stream_);
+        checks.push_back(difference(words, first, count));
+      }
+      constexpr int kInGraph = 100;
+      tw::Graph graph = tw::Graph::capture(stream_, [&] {
+        for (int i = 0; i < kInGraph; ++i) {
+          tw::copy_on_device(set.conv_state.address, initial.address, tw::size_bytes(initial),
+                             stream_);
+          op.launch(stream_);
+          for (const tw::PreparedLaunch& check : checks)
+            check.launch(stream_);
+        }
+      });
+      for (int done = 0; done < options_.repeats; done += kInGraph)
+        graph.launch(stream_);
+      stream_.synchronize();
+      std::vector<std::byte> bytes(4);
+      tw::copy_to_host(bytes, count.address, stream_);
+      stream_.synchronize();
+      int different = 0;
+      std::memcpy(&different, bytes.data(), 4);
+      Row row{"repeats " + name_of(shape),
+              0,
+              {{"repeats", static_cast<double>(options_.repeats)},
+               {"different_words", static_cast<double>(different)}},
+              to_string(tiling)};
+      print(row);
+      rows.push_back(std::move(row));
+    }
+    write(rows);
+  }
+
+  void fill_random(const tw::KdaConvVerifyTensors& set) {
+    std::uint32_t state = 1;
+    for (const tw::View* view : {&set.mixed_qkv, &set.conv_weight, &*set.conv_bias, &set.conv_state,
+                                 &set.a, &set.b, &set.dt_bias, &set.ssm_states}) {
+      std::vector<double> values(static_cast<std::size_t>(tw::size(*view)));
+      for (double& value : values) {
+        state = state * 1664525u + 1013904223u;
+        value = static_cast<double>(state >> 8) * 0x1p-24 - 0.5;
+      }
+      tw::Array array = tw::make_array("", view->type, {tw::size(*view)}, values);
+      tw::copy_to_device(view->address, array.bytes, stream_);
+      stream_.synchronize();
+    }
+  }
+
+  // ---- Files ----
+
+  std::map<std::string, double> read_peers() const {
+    std::map<std::string, double> peers;
+    if (options_.peer.empty()) return peers;
+    std::ifstream file(options_.peer);
+    std::string line;
+    while (std::getline(file, line)) {
+      std::istringstream cells(line);
+      std::vector<std::string> cell;
+      for (std::string each; std::getline(cells, each, ',');)
+        cell.push_back(each);
+      if (cell.size() != 7 || cell[0].size() > 1) continue;  // comments, titles
+      std::string key = "T=" + cell[0] + " H=" + cell[1] + " N=" + cell[2];
+      peers[key] = std::min(std::stod(cell[3]), std::stod(cell[5]));
+    }
+    return peers;
+  }
+
+  static void print(const Row& row) {
+    std::printf("%-40s %9.2f us", row.name.c_str(), row.us);
+    for (const auto& [name, value] : row.counters)
+      std::printf("  %s %.4g", name.c_str(), value);
+    std::printf("  %s\n", row.tiling.c_str());
+    std::fflush(stdout);
+  }
+
+  void write(const std::vector<Row>& rows) const {
+    if (options_.json.empty()) return;
+    std::ofstream file(options_.json);
+    char date[32];
+    std::time_t now = std::time(nullptr);
+    std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&now));
+    int driver = device_.properties().driver_version;
+    file << "{\n \"context\": {\"date\": \"" << date << "\", \"device\": \""
+         << device_.properties().name << "\", \"driver\": \"CUDA " << driver / 1000 << "."
+         << driver % 1000 / 10 << "\", \"commit\": \"" << options_.commit
+         << "\"},\n \"benchmarks\": [";
+    const char* separator = "\n";
+    for (const Row& row : rows) {
+      file << separator << "  {\"name\": \"" << row.name << "\", \"real_time\": " << row.us
+           << ", \"time_unit\": \"us\"";
+      for (const auto& [name, value] : row.counters)
+        file << ", \"" << name << "\": " << value;
+      file << ", \"tiling\": \"" << row.tiling << "\"}";
+      separator = ",\n";
+    }
+    file << "\n ]\n}\n";
+  }
+
+  Options options_;
+  tw::Device device_;
+  tw::Stream stream_;
+  Pool pool_;
+};
+
+bool set_option(Options& options, const std::string& flag, const std::string& value) {
+  if (flag == "--device")
+    options.device = value;
+  else if (flag == "--mode")
+    options.mode = value;
+  else if (flag == "--repeats")
+    options.repeats = std::stoi(value);
+  else if (flag == "--tokens")
+    options.tokens = std::stoi(value);
+  else if (flag == "--peer")
+    options.peer = value;
+  else if (flag == "--commit")
+    options.commit = value;
+  else if (flag == "--json")
+    options.json = value;
+  else
+    return false;
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; i += 2) {
+    if (i + 1 == argc || !set_option(options, argv[i], argv[i + 1]))
+      return std::fputs(kUsage, stderr), 2;
+  }
+  try {
+    Bench(options).run();
+    return 0;
+  } catch (const tw::Error& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 2;
+  }
+}
