@@ -57,6 +57,7 @@ struct MmaGemm {
       tw::load_tile_async(to, tw::local_tile(from, tile, at), tw::in_bounds(from, tile, at));
     };
 
+    // begin main_loop
     tw::Fragment sums = tw::make_fragment_c(mma, tw::f32, tile_m, tile_n);
     sums.fill(0.0f);
     tw::pipeline(
@@ -71,6 +72,7 @@ struct MmaGemm {
                          tw::load_fragments_b(mma, tile_b(stage), k, thread));
           }
         });
+    // end main_loop
 
     tw::Shape tile{tile_m, tile_n};
     tw::IntTuple at = tw::coord(mine.m, mine.n);

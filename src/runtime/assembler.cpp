@@ -215,15 +215,14 @@ AssembleOutput run(const Assembler& assembler, const AssembleJob& job) {
   return run_nvptxcompiler(job);
 }
 
-/// What to do about an error whose words do not say it.
+}  // namespace
+
 std::string remedy_for(const std::string& log) {
   bool undefined = log.find("Unresolved extern function") != std::string::npos ||
                    log.find("Undefined reference") != std::string::npos;
   if (!undefined) return {};
   return "; add the function's PTX with include_ptx, or its object to AssembleOptions::link";
 }
-
-}  // namespace
 
 Assembled assemble_with(const Assembler& assembler, const AssembleJob& job, SourceLoc at) {
   auto start = std::chrono::steady_clock::now();

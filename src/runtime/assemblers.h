@@ -52,6 +52,8 @@ AssemblerChoice choose_assembler(ptx::Version ptx, int max_cuda, const AssembleO
 std::optional<Assembler> choose_for_device(const std::string& ptx, int max_cuda,
                                            const AssembleOptions& options, SourceLoc at);
 Assembled assemble_with(const Assembler& assembler, const AssembleJob& job, SourceLoc at);
+/// "; add the function's PTX ...", for a log about functions without a body; else empty.
+std::string remedy_for(const std::string& log);
 
 /// The .version of a PTX text. Throws Error(user) if it has none.
 ptx::Version ptx_version(const std::string& ptx, SourceLoc at);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads code through the CUDA driver and launches it.
+#include "runtime/assemblers.h"
 #include "runtime/cuda_backend.h"
 #include "runtime/ptxas_log.h"
 
@@ -91,7 +92,8 @@ void load_text(const cuda::Driver& driver, CudaKernel& kernel, SourceLoc at) {
                          static_cast<unsigned>(names.size()), names.data(), values.data());
   std::string log = log_text(errors);
   if (result != cuda::kSuccess) {
-    cuda::check(result, "cuModuleLoadDataEx", log.empty() ? entry : entry + ": " + log, at);
+    std::string what = log.empty() ? entry : entry + ": " + log + remedy_for(log);
+    cuda::check(result, "cuModuleLoadDataEx", what, at);
   }
   Assembled& assembled = kernel.source.assembled;
   assembled.assembler = "driver " + std::to_string(driver.version / 1000) + "." +

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that docs/language.md shows beside CUDA C++, on the device.
+// The kernels that docs/cookbook.md shows beside CUDA C++ and CuTe, on the device.
 #include "reference.h"
 #include "run_fixture.h"
 #include "tilewright/control.h"
+#include "tilewright/debugging.h"
 #include "tilewright/fragment.h"
+#include "tilewright/function.h"
+#include "tilewright/grid_barrier.h"
 #include "tilewright/sync.h"
+
+#include <bit>
 
 namespace tilewright::test {
 namespace {
@@ -29,19 +34,6 @@ void block_sum(const Tensor& x, const Tensor& sum) {
   if_(thread_idx().x == 0, [&] { sum(0) = reduce(load(sums(0), block_threads() / 32), add); });
 }
 // end block_sum
-
-// begin transpose
-void transpose(const Tensor& in, const Tensor& out) {
-  Tensor tile = shared(f32, Layout(Shape{32, 32}, Stride{33, 1}));  // a column in 32 banks
-  Value x = thread_idx().x % 32;
-  Value y = thread_idx().x / 32;
-  for (int row = 0; row < 32; row += 8)
-    tile(y + row, x) = in(block_idx().y * 32 + y + row, block_idx().x * 32 + x);
-  barrier();
-  for (int row = 0; row < 32; row += 8)
-    out(block_idx().x * 32 + y + row, block_idx().y * 32 + x) = tile(x, y + row);
-}
-// end transpose
 
 // begin vectors
 void add_vectors(const Tensor& a, const Tensor& b) {
@@ -70,6 +62,53 @@ void double_buffer(const Tensor& in, const Tensor& out, int tiles) {
 }
 // end double_buffer
 
+// begin grid_sync
+void normalize(const Tensor& x, const Tensor& sums, const Tensor& counter) {
+  GridBarrier grid(counter(0));  // a u32 that was 0 before the first launch
+  Value i = block_idx().x * 32 + thread_idx().x;
+  auto add = [](const Value& a, const Value& b) { return a + b; };
+  Value sum = warp_reduce(x(i).load(), add);
+  if_(thread_idx().x == 0, [&] { sums(block_idx().x) = sum; });
+  grid.sync();
+  Var total(f32, 0);
+  for_(grid_dim().x, [&](const Value& block) { total += sums(block).load(); });
+  x(i) = x(i).load() / Value(total);
+}
+// end grid_sync
+
+// begin debugging
+void checked(const Tensor& x) {
+  Value i = thread_idx().x;
+  Value v = x(i).load();
+  assert_(v == v, "x has a NaN");
+  if_(v > 90, [&] { printf_("x[%d] = %g\n", i, v); });
+}
+// end debugging
+
+// begin own_ptx
+constexpr const char* kRotate = R"(.version 7.0
+.target sm_70
+.address_size 64
+.func (.param .b32 out) rotate(.param .b32 x, .param .b32 count)
+{
+  .reg .b32 %r<3>;
+  ld.param.b32 %r0, [x];
+  ld.param.b32 %r1, [count];
+  shf.l.wrap.b32 %r2, %r0, %r0, %r1;
+  st.param.b32 [out], %r2;
+  ret;
+})";
+
+void rotate_all(const Tensor& x) {
+  include_ptx(kRotate);
+  auto rotate = extern_function("rotate", u32, u32, u32);
+  auto mixed = function_(
+      "mixed", [&](const Value& v) { return rotate(v, 5) ^ rotate(v, 11); }, u32);
+  Value i = thread_idx().x;
+  x(i) = mixed(mixed(x(i).load()));
+}
+// end own_ptx
+
 Data numbers(Type type, std::vector<std::int64_t> shape) {
   Data data(type, std::move(shape));
   for (std::size_t i = 0; i < data.bits.size(); ++i)
@@ -96,16 +135,6 @@ TEST_F(Cookbook, SumsABlock) {
   EXPECT_EQ(number(sum, 0), expected);
 }
 
-TEST_F(Cookbook, TransposesThroughPaddedMemory) {
-  Data in = numbers(f32, {64, 96});
-  Data out(f32, {96, 64});
-  run({.threads = 256, .grid = {3, 2}}, transpose, in, out);
-  for (std::size_t r = 0; r < 64; ++r) {
-    for (std::size_t c = 0; c < 96; ++c)
-      ASSERT_EQ(out.bits[c * 64 + r], in.bits[r * 96 + c]);
-  }
-}
-
 TEST_F(Cookbook, AddsVectorsOfHalves) {
   Data a = numbers(f16, {1000});
   Data b = numbers(f16, {1000});
@@ -121,6 +150,33 @@ TEST_F(Cookbook, ComputesWhileTheNextTileArrives) {
   run({}, body, in, out);
   for (std::size_t i = 0; i < in.bits.size(); ++i)
     ASSERT_EQ(number(out, i), 2 * number(in, i));
+}
+
+TEST_F(Cookbook, NormalizesOverAllBlocks) {
+  Data x = numbers(f32, {96});
+  Data sums(f32, {3});
+  Data counter(u32, {1});
+  run({.grid = {3}, .cooperative = true}, normalize, x, sums, counter);
+  for (std::size_t i = 0; i < 96; ++i)
+    ASSERT_EQ(number(x, i), static_cast<double>(static_cast<float>(i) / (95 * 48)));
+}
+
+TEST_F(Cookbook, PrintsAndAsserts) {
+  Data x = numbers(f32, {96});
+  ::testing::internal::CaptureStdout();
+  run({.threads = 96}, checked, x);
+  std::string captured = ::testing::internal::GetCapturedStdout();
+  std::string text = emulated() ? device.last_report().output : captured;
+  EXPECT_EQ(text, "x[91] = 91\nx[92] = 92\nx[93] = 93\nx[94] = 94\nx[95] = 95\n");
+}
+
+TEST_F(Cookbook, CallsFunctionsOfItsOwn) {
+  Data x = vector_of(u32, {1, 0x80000001, 0xdeadbeef, 12345});
+  Data before = x;
+  run({.threads = 4}, rotate_all, x);
+  auto mixed = [](std::uint32_t v) { return std::rotl(v, 5) ^ std::rotl(v, 11); };
+  for (std::size_t i = 0; i < 4; ++i)
+    EXPECT_EQ(x.bits[i], mixed(mixed(static_cast<std::uint32_t>(before.bits[i]))));
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ class RunTest : public DeviceTest {
     Dim3 grid{};
     std::int64_t dynamic_smem_bytes = 0;
     DynamicModes dynamic = {};
+    bool cooperative = false;
   };
 
   /// Calls `body(tensor...)` in the trace, launches it, and updates every array.
@@ -57,7 +58,8 @@ class RunTest : public DeviceTest {
       pack(parameters, args[i], views[i]);
     kernel.launch({.grid = blocks.grid,
                    .block = {blocks.threads},
-                   .dynamic_smem_bytes = blocks.dynamic_smem_bytes},
+                   .dynamic_smem_bytes = blocks.dynamic_smem_bytes,
+                   .cooperative = blocks.cooperative},
                   parameters, stream);
     stream.synchronize();
     next = 0;
