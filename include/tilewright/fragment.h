@@ -63,15 +63,21 @@ class Fragment {
   Fragment part(int begin, int count, SourceLoc at = SourceLoc::here()) const;
 
   /// Registers of the packed words, for instructions that take them.
-  const std::vector<std::uint32_t>& words() const { return words_; }
+  const std::vector<std::uint32_t>& words(SourceLoc at = SourceLoc::here()) const {
+    require_role(at);
+    return words_;
+  }
   int elements_per_word() const { return per_word_; }
 
  private:
   friend class Slot;
-  Fragment(Type type, int size, std::vector<std::uint32_t> words);
+  Fragment(Type type, int size, std::vector<std::uint32_t> words, int number);
+  /// Throws Error(user) if a role branch lies between its making and here: see roles().
+  void require_role(SourceLoc at) const;
   Type type_;
   int size_;
   int per_word_;
+  int number_;                        // of the trace's fragments, in the order of their making
   std::vector<std::uint32_t> words_;  // b32 registers, or b64 for types of 64 bits
 };
 

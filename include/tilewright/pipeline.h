@@ -145,11 +145,14 @@ struct RoleSize {
 };
 /// Throws Error(user) unless the roles fill the block and their registers fit.
 void check_roles(const RoleSize* sizes, int count);
-void set_role_registers(int registers, SourceLoc at);
+/// Sets the registers, and refuses fragments made before.
+void begin_role(int registers, SourceLoc at);
+void end_roles(SourceLoc at);
 }  // namespace detail
 
 /// Gives the warps of the block to roles, from warp 0 on:
 ///   roles(role(4, 40, [&] { ... }), role(8, 232, [&] { ... }));
+/// Fragments and accumulators live within a role: they are refused beyond its ends.
 /// Pre: TraceOptions has the block, and min_blocks_per_sm or max_registers if registers are set.
 template <class... Bodies>
 void roles(const WarpRole<Bodies>&... list) {
@@ -163,12 +166,13 @@ void roles(const WarpRole<Bodies>&... list) {
     Value warp = warp_idx(at);
     Value inside = Arg(warp, at) >= Arg(first, at) && Arg(warp, at) < Arg(first + entry.warps, at);
     if_(Arg(inside, at), [&] {
-      detail::set_role_registers(entry.registers, at);
+      detail::begin_role(entry.registers, at);
       entry.body();
     });
     first += entry.warps;
   };
   (one(list), ...);
+  detail::end_roles(sizes.back().at);
 }
 
 }  // namespace tilewright

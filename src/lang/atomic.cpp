@@ -110,10 +110,10 @@ std::string vector_op(const char* what, const Element& first, const Fragment& va
   return op + "." + std::string(name(type)) + (half ? "x2" : "");
 }
 
-ptx::Operand words_operand(const Fragment& fragment) {
-  if (fragment.words().size() == 1) return ptx::reg(fragment.words()[0]);
+ptx::Operand words_operand(const Fragment& fragment, SourceLoc at) {
+  if (fragment.words(at).size() == 1) return ptx::reg(fragment.words(at)[0]);
   std::vector<ptx::Operand> elems;
-  for (std::uint32_t word : fragment.words())
+  for (std::uint32_t word : fragment.words(at))
     elems.push_back(ptx::reg(word));
   return ptx::vector(std::move(elems));
 }
@@ -215,7 +215,8 @@ Fragment atomic_add(const Element& first, const Fragment& values, AtomicOptions 
   std::string op = with_space("atom", "atomic_add", first, options, at) +
                    vector_op("atomic_add", first, values, at);
   Fragment old(values.type(), values.size(), at);
-  tracer.emit(op, {words_operand(old), lang::address_operand(first, at), words_operand(values)},
+  tracer.emit(op,
+              {words_operand(old, at), lang::address_operand(first, at), words_operand(values, at)},
               at);
   return old;
 }
@@ -224,7 +225,7 @@ void red_add(const Element& first, const Fragment& values, AtomicOptions options
   Tracer& tracer = Tracer::current("red_add", at);
   std::string op =
       with_space("red", "red_add", first, options, at) + vector_op("red_add", first, values, at);
-  tracer.emit(op, {lang::address_operand(first, at), words_operand(values)}, at);
+  tracer.emit(op, {lang::address_operand(first, at), words_operand(values, at)}, at);
 }
 
 }  // namespace tilewright

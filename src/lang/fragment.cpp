@@ -46,21 +46,33 @@ Fragment Fragment::undefined(Type type, int size, SourceLoc at) {
                     std::string(name(type)) + "; it takes one or more elements of 8 to 64 bits",
                 at);
   }
-  Fragment made(type, size, std::vector<std::uint32_t>{});
+  Fragment made(type, size, std::vector<std::uint32_t>{}, tracer.fragments++);
   int count = (size + made.per_word_ - 1) / made.per_word_;
   for (int i = 0; i < count; ++i)
     made.words_.push_back(tracer.new_reg(bits(type) == 64 ? b64 : b32));
   return made;
 }
 
-Fragment::Fragment(Type type, int size, std::vector<std::uint32_t> words)
+Fragment::Fragment(Type type, int size, std::vector<std::uint32_t> words, int number)
     : type_(type),
       size_(size),
       per_word_(bits(type) >= 32 ? 1 : 32 / bits(type)),
+      number_(number),
       words_(std::move(words)) {}
+
+void Fragment::require_role(SourceLoc at) const {
+  Tracer& tracer = Tracer::current("Fragment", at);
+  if (number_ >= tracer.role_fragments) return;
+  throw Error(ErrorKind::user,
+              "Fragment: " + std::to_string(size_) + " elements of " + std::string(name(type_)) +
+                  " made before a role branch and used beyond it, which would keep their "
+                  "registers in every role; make it inside the role's body",
+              at);
+}
 
 Fragment::Slot::Slot(const Fragment& fragment, int index, SourceLoc at)
     : fragment_(fragment), index_(index), at_(at) {
+  fragment.require_role(at);
   if (index >= 0 && index < fragment.size()) return;
   throw Error(ErrorKind::user,
               "Fragment: element " + std::to_string(index) + " of " +
@@ -133,6 +145,7 @@ const Fragment::Slot& Fragment::Slot::operator=(const Arg& value) const {
 void Fragment::fill(const Arg& value) const {
   SourceLoc at = value.at();
   Tracer& tracer = Tracer::current("fill", at);
+  require_role(at);
   Value element = value.as(type_, "fill");
   const char* move = bits(type_) == 64 ? "mov.b64" : "mov.b32";
   if (element.is_constant()) {
@@ -164,6 +177,8 @@ void Fragment::assign(const Fragment& other, SourceLoc at) const {
                 at);
   }
   Tracer& tracer = Tracer::current("assign", at);
+  require_role(at);
+  other.require_role(at);
   const char* move = bits(type_) == 64 ? "mov.b64" : "mov.b32";
   for (std::size_t i = 0; i < words_.size(); ++i) {
     tracer.emit(move, {ptx::reg(words_[i]), ptx::reg(other.words_[i])}, at);
@@ -188,7 +203,7 @@ Fragment Fragment::part(int begin, int count, SourceLoc at) const {
   }
   auto first = words_.begin() + begin / per_word_;
   auto last = first + (count + per_word_ - 1) / per_word_;
-  return {type_, count, std::vector<std::uint32_t>(first, last)};
+  return {type_, count, std::vector<std::uint32_t>(first, last), number_};
 }
 
 namespace {
@@ -221,6 +236,7 @@ void narrow_word(Tracer& tracer, Type to, std::uint32_t word, std::uint32_t low,
 }  // namespace
 
 Fragment Fragment::to(Type type, SourceLoc at) const {
+  require_role(at);
   if (type == type_) return *this;
   Tracer& tracer = Tracer::current("to", at);
   bool halves = type_ == bf16 || type_ == f16;

@@ -152,7 +152,7 @@ void transfer(const Access& how, const Element& first, const Fragment& fragment)
   }
   int per_access =
       std::max(1, static_cast<int>(std::min<std::int64_t>(alignment, 16)) * 8 / word_bits);
-  std::span<const std::uint32_t> words = fragment.words();
+  std::span<const std::uint32_t> words = fragment.words(how.at);
   for (int i = 0; i < static_cast<int>(words.size());) {
     int left = static_cast<int>(words.size()) - i;
     int count = per_access;
@@ -208,7 +208,7 @@ Value load_one(const Element& element, const Int& offset, const LoadOptions& opt
 void fill_zero(const Fragment& fragment, SourceLoc at) {
   Tracer& tracer = Tracer::current("load", at);
   const char* move = bits(fragment.type()) == 64 ? "mov.b64" : "mov.b32";
-  for (std::uint32_t word : fragment.words())
+  for (std::uint32_t word : fragment.words(at))
     tracer.emit(move, {ptx::reg(word), ptx::imm(0)}, at);
 }
 

@@ -13,9 +13,9 @@ namespace {
 
 using lang::Tracer;
 
-ptx::Operand words_operand(const Fragment& fragment) {
+ptx::Operand words_operand(const Fragment& fragment, SourceLoc at) {
   std::vector<ptx::Operand> elems;
-  for (std::uint32_t word : fragment.words())
+  for (std::uint32_t word : fragment.words(at))
     elems.push_back(ptx::reg(word));
   return ptx::vector(std::move(elems));
 }
@@ -141,8 +141,8 @@ void mma(const Fragment& c, const Fragment& a, const Fragment& b, SourceLoc at) 
   std::string factor = "." + std::string(name(a.type()));
   std::string op = "mma.sync.aligned.m" + std::to_string(shape.m) + "n8k" +
                    std::to_string(shape.k) + ".row.col" + sum + factor + factor + sum;
-  ptx::Operand sums = words_operand(c);
-  tracer.emit(op, {sums, words_operand(a), words_operand(b), sums}, at);
+  ptx::Operand sums = words_operand(c, at);
+  tracer.emit(op, {sums, words_operand(a, at), words_operand(b, at), sums}, at);
 }
 
 Fragment ldmatrix(const Element& row, int matrices, Transposed transposed, SourceLoc at) {
@@ -152,7 +152,8 @@ Fragment ldmatrix(const Element& row, int matrices, Transposed transposed, Sourc
   ptx::Operand address = lang::address_operand(row, at);
   Type type = row.tensor().type();
   Fragment fragment = Fragment::undefined(type, matrices * 4 / bytes(type), at);
-  tracer.emit(matrix_op("ldmatrix", matrices, transposed), {words_operand(fragment), address}, at);
+  tracer.emit(matrix_op("ldmatrix", matrices, transposed), {words_operand(fragment, at), address},
+              at);
   return fragment;
 }
 
@@ -169,7 +170,7 @@ void stmatrix(const Element& row, const Fragment& fragment, Transposed transpose
                 at);
   }
   tracer.emit(matrix_op("stmatrix", matrices, transposed),
-              {lang::address_operand(row, at), words_operand(fragment)}, at);
+              {lang::address_operand(row, at), words_operand(fragment, at)}, at);
 }
 
 }  // namespace tilewright

@@ -88,12 +88,19 @@ void check_roles(const RoleSize* sizes, int count) {
   }
 }
 
-void set_role_registers(int registers, SourceLoc at) {
+void begin_role(int registers, SourceLoc at) {
+  Tracer& tracer = Tracer::current("roles", at);
+  tracer.role_fragments = tracer.fragments;
   if (registers == 0) return;
-  int entry = registers_at_entry(Tracer::current("roles", at));
+  int entry = registers_at_entry(tracer);
   if (registers == entry) return;
   if (registers > entry) return increase_registers(registers, at);
   decrease_registers(registers, at);
+}
+
+void end_roles(SourceLoc at) {
+  Tracer& tracer = Tracer::current("roles", at);
+  tracer.role_fragments = tracer.fragments;
 }
 
 }  // namespace detail

@@ -145,6 +145,8 @@ class Tracer {
   // Facts of the launch that the trace may use.
   std::array<int, 3> block{0, 0, 0};  ///< threads of a block; 0: not known
   std::uint32_t used_barriers = 1;    ///< bit i: barrier i is taken; 0 is the whole block's
+  int fragments = 0;                  ///< made so far
+  int role_fragments = 0;             ///< the first that may be used here: see roles()
   int wgmma_groups = 0;               ///< committed so far
   std::vector<Value> symbols;         ///< values behind the layout's dynamic integers, by id - 1
 

@@ -12,8 +12,8 @@ namespace tilewright {
 using lang::Tracer;
 
 struct AccumulatorAccess {
-  static const std::vector<std::uint32_t>& words(const Accumulator& sums) {
-    return sums.registers_.words();
+  static const std::vector<std::uint32_t>& words(const Accumulator& sums, SourceLoc at) {
+    return sums.registers_.words(at);
   }
   static void begin(Accumulator& sums, Tracer& tracer) {
     sums.group_ = tracer.wgmma_groups + 1;
@@ -164,7 +164,7 @@ void multiply(Accumulator& sums, const Problem& p, bool a_transposed, bool a_in_
   auto text = [](Type type) { return "." + std::string(name(type)); };
   std::string op = "wgmma.mma_async.sync.aligned.m64n" + std::to_string(p.n) + "k" +
                    std::to_string(step) + text(p.sum) + text(p.a) + text(p.b);
-  const std::vector<std::uint32_t>& words = AccumulatorAccess::words(sums);
+  const std::vector<std::uint32_t>& words = AccumulatorAccess::words(sums, at);
   int count = static_cast<int>(words.size()) * kRows / p.m;
   for (int k = 0; k < p.k; k += step) {
     ptx::Operand operand_b = of_b.at(0, k);
@@ -304,7 +304,7 @@ void wgmma(Accumulator& sums, const Fragment& a, const MatrixTile& b, const Arg&
   }
   int steps = p.k / wgmma_k(a.type(), at);
   multiply(sums, p, false, true, b, accumulate, [&](int block, int k) {
-    return words_operand(a.words(), (block * steps + k) * kRegistersOfA, kRegistersOfA);
+    return words_operand(a.words(at), (block * steps + k) * kRegistersOfA, kRegistersOfA);
   });
 }
 

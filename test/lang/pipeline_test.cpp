@@ -77,5 +77,28 @@ TEST(Pipeline, RefusesRolesThatDoNotFit) {
             "would wait for ever: lower some");
 }
 
+TEST(Pipeline, RefusesFragmentsThatLiveAcrossARole) {
+  auto within = [](const Tensor& y) {
+    Fragment sums(f32, 4);
+    sums.fill(0.0f);
+    roles(role(8, 0, [&] { y(0) = sums[1]; }));
+  };
+  const char* message =
+      "Fragment: 4 elements of f32 made before a role branch and used beyond it, which would keep "
+      "their registers in every role; make it inside the role's body";
+  EXPECT_EQ(error_of(kRoles, within, vector_arg(f32, 128)), message);
+  auto after = [](const Tensor& y) {
+    Fragment sums = load(y(0), 4);
+    roles(role(8, 0, [] {}));
+    store(y(4), sums);
+  };
+  EXPECT_EQ(error_of(kRoles, after, vector_arg(f32, 128)), message);
+  auto good = [](const Tensor& y) {
+    roles(role(8, 0, [&] { store(y(4), load(y(0), 4)); }));
+    store(y(8), load(y(0), 4));
+  };
+  EXPECT_NO_THROW(trace(kRoles, good, vector_arg(f32, 128)));
+}
+
 }  // namespace
 }  // namespace tilewright
