@@ -42,7 +42,7 @@ struct MoeCombinePlan {
   Traced trace(ptx::Target target) const;
   Parameters parameters() const;
 };
-MoeCombinePlan plan_moe_combine(const MoeCombineTensors& tensors,
+MoeCombinePlan plan_moe_combine(const DeviceProperties& device, const MoeCombineTensors& tensors,
                                 const MoeCombineOptions& options = {},
                                 SourceLoc at = SourceLoc::here());
 

@@ -2,6 +2,7 @@
 // The host side of moe_combine: checks, access width, blocks.
 #include "kernels/moe_combine/moe_combine.h"
 #include "kernels/rows/row_shape.h"
+#include "kernels/rows/row_tile_space.h"
 #include "tilewright/stream.h"
 
 #include <vector>
@@ -68,8 +69,8 @@ View with_rows_of(const View& slot, std::int64_t tokens, std::int64_t k) {
 
 }  // namespace
 
-MoeCombinePlan plan_moe_combine(const MoeCombineTensors& tensors, const MoeCombineOptions& options,
-                                SourceLoc at) {
+MoeCombinePlan plan_moe_combine(const DeviceProperties& device, const MoeCombineTensors& tensors,
+                                const MoeCombineOptions& options, SourceLoc at) {
   rows::Caller caller{"moe_combine", at};
   Checks checks{tensors, caller};
   checks.matrix(tensors.y, "y");
@@ -90,7 +91,9 @@ MoeCombinePlan plan_moe_combine(const MoeCombineTensors& tensors, const MoeCombi
   std::vector<View> accessed{t.y, t.out};
   if (t.shared) accessed.push_back(*t.shared);
   std::int64_t columns = t.y.shape[1];
-  plan.config.tile = rows::make_row_tile(rows::common_vector(t.y.type, accessed), columns, 128, 1);
+  static const tune::Space space = rows::row_tile_space("moe_combine", rows::TileAccesses::one);
+  plan.config.tile =
+      rows::choose_row_tile(space, device, t.out, rows::common_vector(t.y.type, accessed));
   constexpr DynamicModes kMatrix{.extents = 0b11, .strides = 0b01};
   constexpr DynamicModes kTokens{.extents = 0b01, .strides = 0b01};
   plan.y_arg = tensor_arg(t.y, kMatrix);
@@ -127,7 +130,8 @@ void launch_moe_combine(const Stream& stream, const MoeCombinePlan& plan, Source
 
 void moe_combine(const Stream& stream, const MoeCombineTensors& tensors,
                  const MoeCombineOptions& options, SourceLoc at) {
-  launch_moe_combine(stream, plan_moe_combine(tensors, options, at), at);
+  launch_moe_combine(stream, plan_moe_combine(stream.device().properties(), tensors, options, at),
+                     at);
 }
 
 }  // namespace tilewright

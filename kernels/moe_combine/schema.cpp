@@ -60,8 +60,9 @@ MoeCombineOptions options_of(const Arguments& arguments) {
   return {.accumulate = arguments.boolean("accumulate")};
 }
 
-MoeCombinePlan plan_of(const Arguments& a) {
-  return plan_moe_combine({.y = a.tensor("y"),
+MoeCombinePlan plan_of(const Arguments& a, const DeviceProperties& device) {
+  return plan_moe_combine(device,
+                          {.y = a.tensor("y"),
                            .slot = a.tensor("slot"),
                            .weights = a.tensor("weights"),
                            .shared = optional_view(a, "shared"),
@@ -126,8 +127,10 @@ constexpr Operator kMoeCombine{
                .tensors = kTensors,
                .options = kOptions},
     .outputs = outputs,
-    .launch = [](const Device&, const Stream& stream,
-                 const Arguments& a) { launch_moe_combine(stream, plan_of(a)); },
+    .launch =
+        [](const Device& device, const Stream& stream, const Arguments& a) {
+          launch_moe_combine(stream, plan_of(a, device.properties()));
+        },
     .reference =
         [](const Arguments& a, HostTensors& tensors) {
           moe_combine_reference(a.boolean("accumulate"), tensors);
@@ -137,7 +140,7 @@ constexpr Operator kMoeCombine{
     .trace =
         [](const Arguments& a, ptx::Target target) {
           std::vector<Traced> traced;
-          traced.push_back(plan_of(a).trace(target));
+          traced.push_back(plan_of(a, traced_device()).trace(target));
           return traced;
         },
     .fill = fill_slots,

@@ -2,7 +2,7 @@
 // The host side of moe_dispatch: which launches, their blocks and shared memory.
 #include "kernels/moe_dispatch/checks.h"
 #include "kernels/moe_dispatch/limits.h"
-#include "kernels/moe_dispatch/moe_dispatch.h"
+#include "kernels/moe_dispatch/space.h"
 #include "tilewright/stream.h"
 
 #include <algorithm>
@@ -10,13 +10,6 @@
 
 namespace tilewright {
 namespace {
-
-/// Few choices are routed by every block faster than by one for all.
-DispatchVariant choose_variant(std::int64_t choices) {
-  constexpr std::int64_t kMostForEveryBlock = 1024;
-  return choices <= kMostForEveryBlock ? DispatchVariant::replicated
-                                       : DispatchVariant::prefill_dependent;
-}
 
 /// Unsigned integers of the same width: elements are copied as bits.
 View as_bits(const View& view) {
@@ -30,7 +23,7 @@ class Planner {
  public:
   Planner(const DeviceProperties& device, const MoeDispatchTensors& tensors,
           const MoeDispatchOptions& options, const Workspace& workspace)
-      : sm_count_(device.sm_count),
+      : device_(device),
         t_(tensors),
         options_(options),
         experts_(local_experts(options)),
@@ -52,32 +45,31 @@ class Planner {
                         common_.views.x.type, std::array{common_.views.x, common_.views.x_perm})};
   }
 
-  std::vector<DispatchLaunch> launches(DispatchVariant variant) const {
-    switch (variant) {
-      case DispatchVariant::automatic:
-        break;  // has been resolved
-      case DispatchVariant::replicated:
-        return {one_launch(DispatchStage::replicated)};
-      case DispatchVariant::decode:
-        return {one_launch(DispatchStage::decode)};
-      case DispatchVariant::decode_dependent:
-        return {route(1), copy(true)};
-      case DispatchVariant::prefill:
-        return {route(route_blocks()), copy(false)};
-      case DispatchVariant::prefill_dependent:
-        return {route(route_blocks()), copy(true)};
-    }
-    return {};
-  }
-  DispatchVariant resolve(DispatchVariant variant) const {
-    return variant == DispatchVariant::automatic ? choose_variant(choices_) : variant;
+  MoeDispatchPlan plan() const {
+    std::int64_t row_bytes = t_.x.shape[1] * bits(t_.x.type) / 8;
+    DispatchSizes sizes{tokens_, t_.ids.shape[1], experts_, row_bytes};
+    DispatchChoice choice = choose_dispatch(device_, sizes, options_.variant);
+    return {choice.variant, launches(choice)};
   }
 
  private:
-  static constexpr int kMaxThreads = 1024;
-  static constexpr int kDecodeThreads = 256;
-  static constexpr int kCopyThreads = 128;
-  static constexpr std::int64_t kMaxCounterBytes = 128 * 1024;
+  std::vector<DispatchLaunch> launches(const DispatchChoice& choice) const {
+    switch (choice.variant) {
+      case DispatchVariant::automatic:
+        break;  // has been resolved
+      case DispatchVariant::replicated:
+        return {one_launch(DispatchStage::replicated, choice.threads)};
+      case DispatchVariant::decode:
+        return {one_launch(DispatchStage::decode, choice.threads)};
+      case DispatchVariant::decode_dependent:
+        return {route(1, choice.threads), copy(true)};
+      case DispatchVariant::prefill:
+        return {route(route_blocks(choice.threads), choice.threads), copy(false)};
+      case DispatchVariant::prefill_dependent:
+        return {route(route_blocks(choice.threads), choice.threads), copy(true)};
+    }
+    return {};
+  }
 
   void set_views(const Workspace& workspace) {
     DispatchArguments<View>& v = common_.views;
@@ -129,82 +121,57 @@ class Planner {
     return std::max<std::int64_t>({units, zeroes ? padding : 0, 1});
   }
 
-  /// The most threads up to `most` whose counters leave shared memory for more than one block.
-  int route_threads(int most) const {
-    int threads = most;
-    while (threads > 32 && threads / 32 * experts_ * 4 > kMaxCounterBytes)
-      threads /= 2;
-    return threads;
-  }
-
   std::int64_t choices_per_warp(std::int64_t blocks, int threads) const {
     std::int64_t warps = blocks * (threads / 32);
     return std::max<std::int64_t>(rows::ceil_div(rows::ceil_div(choices_, warps), 32), 1) * 32;
   }
 
-  std::int64_t route_blocks() const {
-    std::int64_t most = std::min<std::int64_t>(kMaxRouteBlocks, sm_count_);
-    return std::clamp<std::int64_t>(rows::ceil_div(choices_, kMaxThreads), 1, most);
+  std::int64_t route_blocks(int threads) const {
+    std::int64_t most = std::min<std::int64_t>(kMaxRouteBlocks, device_.sm_count);
+    return std::clamp<std::int64_t>(rows::ceil_div(choices_, threads), 1, most);
   }
 
-  /// Accesses of `threads` threads that a whole row takes.
-  std::int64_t accesses_of_row(const CopyConfig& config, std::int64_t threads) const {
-    return rows::ceil_div(config.columns, config.vector_elems * threads);
-  }
-
-  /// The fewest accesses a thread with which no multiprocessor has more than one unit, if that many
-  /// fit its registers.
-  void share_rows_among_all(CopyConfig& config) const {
-    constexpr std::int64_t kMaxAccesses = 4;
-    std::int64_t most = std::min(kMaxAccesses, accesses_of_row(config, config.threads));
-    while (config.accesses < most && tokens_ * config.units_per_token() > sm_count_)
-      ++config.accesses;
-  }
-
-  DispatchLaunch one_launch(DispatchStage stage) const {
+  DispatchLaunch one_launch(DispatchStage stage, int threads) const {
     DispatchLaunch l = common_;
     l.stage = stage;
-    l.route.threads = route_threads(choices_ <= 8 * kDecodeThreads ? kDecodeThreads : kMaxThreads);
+    l.route.threads = threads;
     if (stage == DispatchStage::replicated) l.route.order = DispatchOrder::stable;
-    l.copy.threads = l.route.threads;
-    share_rows_among_all(l.copy);
-    l.choices_per_warp = choices_per_warp(1, l.route.threads);
-    l.launch.grid.x = static_cast<int>(std::min<std::int64_t>(busy_blocks(l.copy), sm_count_));
-    l.launch.block.x = l.route.threads;
+    l.copy.threads = threads;
+    choose_copy(device_, tokens_, stage, l.copy);
+    l.choices_per_warp = choices_per_warp(1, threads);
+    l.launch.grid.x =
+        static_cast<int>(std::min<std::int64_t>(busy_blocks(l.copy), device_.sm_count));
+    l.launch.block.x = threads;
     l.launch.cooperative = stage == DispatchStage::decode;
     std::int64_t slots = stage == DispatchStage::replicated ? kMaxReplicatedChoices : 0;
     l.launch.dynamic_smem_bytes = route_smem_bytes(l.route) + slots * 4;
     return l;
   }
 
-  DispatchLaunch route(std::int64_t blocks) const {
+  DispatchLaunch route(std::int64_t blocks, int threads) const {
     DispatchLaunch l = common_;
     l.stage = DispatchStage::route;
     l.team = blocks > 1;
-    l.route.threads = route_threads(choices_ <= kDecodeThreads ? kDecodeThreads : kMaxThreads);
-    l.choices_per_warp = choices_per_warp(blocks, l.route.threads);
+    l.route.threads = threads;
+    l.choices_per_warp = choices_per_warp(blocks, threads);
     l.launch.grid.x = static_cast<int>(blocks);
-    l.launch.block.x = l.route.threads;
+    l.launch.block.x = threads;
     l.launch.cooperative = l.team;
     l.launch.dynamic_smem_bytes = route_smem_bytes(l.route);
     return l;
   }
 
   DispatchLaunch copy(bool dependent) const {
-    constexpr int kMaxAccesses = 8;
     DispatchLaunch l = common_;
     l.stage = DispatchStage::copy;
-    l.copy.threads = kCopyThreads;
-    std::int64_t accesses = accesses_of_row(l.copy, kCopyThreads);
-    std::int64_t units = rows::ceil_div(accesses, kMaxAccesses);
-    l.copy.accesses = static_cast<int>(rows::ceil_div(accesses, units));
+    choose_copy(device_, tokens_, l.stage, l.copy);
     l.launch.grid.x = static_cast<int>(busy_blocks(l.copy));
-    l.launch.block.x = kCopyThreads;
+    l.launch.block.x = l.copy.threads;
     l.launch.dependent = dependent;
     return l;
   }
 
-  int sm_count_;
+  const DeviceProperties& device_;
   const MoeDispatchTensors& t_;
   const MoeDispatchOptions& options_;
   std::int64_t experts_, tokens_, choices_;
@@ -225,9 +192,7 @@ MoeDispatchPlan plan_moe_dispatch(const DeviceProperties& device, const MoeDispa
                                   const MoeDispatchOptions& options, const Workspace& workspace,
                                   SourceLoc at) {
   check_moe_dispatch(tensors, options, workspace, rows::Caller{"moe_dispatch", at});
-  Planner planner(device, tensors, options, workspace);
-  DispatchVariant variant = planner.resolve(options.variant);
-  return {variant, planner.launches(variant)};
+  return Planner(device, tensors, options, workspace).plan();
 }
 
 Parameters DispatchLaunch::parameters() const {

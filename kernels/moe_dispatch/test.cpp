@@ -2,7 +2,11 @@
 // moe_dispatch against its reference in all variants, schedules and hard cases of routing.
 #include "kernels/moe_dispatch/moe_dispatch.h"
 #include "operator_fixture.h"
+#include "tilewright/atomic.h"
+#include "tilewright/compile.h"
+#include "tilewright/control.h"
 #include "tilewright/graph.h"
+#include "tilewright/thread.h"
 
 #include <algorithm>
 #include <array>
@@ -18,6 +22,10 @@ using test::Placement;
 
 constexpr std::array<const char*, 5> kVariants{"replicated", "decode", "decode_dependent",
                                                "prefill", "prefill_dependent"};
+
+constexpr std::array kAllVariants{DispatchVariant::replicated, DispatchVariant::decode,
+                                  DispatchVariant::decode_dependent, DispatchVariant::prefill,
+                                  DispatchVariant::prefill_dependent};
 
 struct Problem {
   std::int64_t tokens = 13, k = 4, experts = 16, h = 40;
@@ -307,37 +315,58 @@ struct OnDevice {
   MoeDispatchTensors tensors;
 };
 
-TEST_F(MoeDispatch, ReportsADeadlockWhereABarrierReliesOnBlocksThatAreNotResident) {
-  if (!emulated()) GTEST_SKIP() << "would hang a GPU";
+TEST_F(MoeDispatch, RefusesBarriersOfBlocksThatNeedNotBeResident) {
   Problem p{.tokens = 1500, .k = 4, .h = 8};
   OnDevice placed(device, p, ids(p));
   for (DispatchVariant variant : {DispatchVariant::decode, DispatchVariant::prefill}) {
     placed.options.variant = variant;
     MoeDispatchPlan plan =
         plan_moe_dispatch(device.properties(), placed.tensors, placed.options, placed.space());
-    ASSERT_TRUE(plan.launches[0].launch.cooperative);
-    ASSERT_GT(plan.launches[0].launch.grid.x, 1);
     plan.launches[0].launch.cooperative = false;
-    plan.launches.resize(1);
+    try {
+      launch_moe_dispatch(stream, plan);
+      ADD_FAILURE() << "accepted";
+    } catch (const Error& error) {
+      EXPECT_NE(error.message().find("the kernel has a GridBarrier"), std::string::npos);
+    }
+  }
+}
+
+TEST_F(MoeDispatch, DeadlocksVisiblyWhereTheEmulatorIsMadeToLaunchWithoutResidentBlocks) {
+  if (!emulated()) GTEST_SKIP() << "would hang a GPU";
+  Problem p{.tokens = 1500, .k = 4, .h = 8};
+  OnDevice placed(device, p, ids(p));
+  for (DispatchVariant variant : {DispatchVariant::decode, DispatchVariant::prefill}) {
+    placed.options.variant = variant;
+    DispatchLaunch first =
+        plan_moe_dispatch(device.properties(), placed.tensors, placed.options, placed.space())
+            .launches[0];
+    Traced traced = first.trace(device.target());
+    emu::Launch launch{.program = device.emulator().load(traced.module()),
+                       .entry = traced.entry,
+                       .grid = {static_cast<std::uint32_t>(first.launch.grid.x), 1, 1},
+                       .block = {static_cast<std::uint32_t>(first.launch.block.x), 1, 1},
+                       .cluster = {},
+                       .dynamic_smem_bytes = first.launch.dynamic_smem_bytes,
+                       .cooperative = false,
+                       .params = {}};
+    Parameters parameters = first.parameters();
+    launch.params.assign(parameters.bytes().begin(), parameters.bytes().end());
     emu::Options how;
     how.residency = emu::Residency::one;
-    device.set_options(how);
-    launch_moe_dispatch(stream, plan);
-    std::vector<emu::Diagnostic> findings = device.take_findings();
-    ASSERT_FALSE(findings.empty());
-    EXPECT_EQ(findings[0].kind, emu::Kind::deadlock);
-    EXPECT_NE(findings[0].message.find("blocks have not started: the device has room for 1"),
+    emu::LaunchReport report = device.emulator().launch(launch, how);
+    ASSERT_FALSE(report.findings.empty());
+    EXPECT_EQ(report.findings[0].kind, emu::Kind::deadlock);
+    EXPECT_NE(report.findings[0].message.find("blocks have not started: the device has room for 1"),
               std::string::npos)
-        << to_string(findings[0]);
+        << to_string(report.findings[0]);
     placed.workspace.fill(std::byte{0});
   }
 }
 
 TEST_F(MoeDispatch, LeavesTheWorkspaceReadyForReplaysWithOtherIds) {
   Problem p{.tokens = 300, .k = 4, .h = 8};
-  for (DispatchVariant variant :
-       {DispatchVariant::replicated, DispatchVariant::decode, DispatchVariant::decode_dependent,
-        DispatchVariant::prefill, DispatchVariant::prefill_dependent}) {
+  for (DispatchVariant variant : kAllVariants) {
     OnDevice placed(device, p, ids(p));
     placed.options.variant = variant;
     auto launch = [&] { moe_dispatch(stream, placed.tensors, placed.options, placed.space()); };
@@ -363,6 +392,61 @@ TEST_F(MoeDispatch, LeavesTheWorkspaceReadyForReplaysWithOtherIds) {
       std::vector<std::int32_t> slots = placed.slots();
       EXPECT_TRUE(std::equal(expected.begin(), expected.end(), slots.begin(), slots.end()));
     }
+  }
+}
+
+/// Adds to `wrong` where words differ.
+Kernel make_comparison(const Device& device, const View& words, const View& wrong) {
+  auto compare = [](const Tensor& a, const Tensor& b, const Tensor& differences) {
+    Value i = block_idx().x * block_dim().x + thread_idx().x;
+    if_(i < to_value(a.shape()[0].value()),
+        [&] { if_(a(i).load() != b(i).load(), [&] { red_add(differences(0), 1); }); });
+  };
+  return compile(device, trace({.name = "compare", .target = device.target(), .block = {256, 1, 1}},
+                               compare, tensor_arg(words), tensor_arg(words), tensor_arg(wrong)));
+}
+
+/// TILEWRIGHT_REPEATS=100000 on a GPU.
+TEST_F(MoeDispatch, GivesTheSameBitsInEveryRepeat) {
+  const char* text = std::getenv("TILEWRIGHT_REPEATS");
+  const int repeats = text == nullptr ? 2 : std::atoi(text);
+  const int in_graph = std::min(repeats, 100);
+  Problem p{.tokens = emulated() ? 20 : 256, .k = 8, .experts = 32, .h = emulated() ? 32 : 512};
+  OnDevice placed(device, p, ids(p));
+  placed.x.upload(random("x", bf16, {p.tokens, p.h}).bytes);
+  const std::int64_t words = placed.x_perm.size_bytes() / 4;
+  Buffer expected(device, placed.x_perm.size_bytes()), wrong(device, 4);
+  auto view = [](const Buffer& buffer, std::int64_t count) {
+    std::int64_t shape[] = {count};
+    return make_view(buffer.address(), u32, shape);
+  };
+  View out = view(placed.x_perm, words), right = view(expected, words), sum = view(wrong, 1);
+  Kernel comparison = make_comparison(device, out, sum);
+  Parameters parameters;
+  for (const View* each : {&out, &right, &sum})
+    pack(parameters, tensor_arg(*each), *each);
+  PreparedLaunch compare_words = comparison.prepare(
+      {.grid = {static_cast<int>((words + 255) / 256), 1, 1}, .block = {256, 1, 1}}, parameters);
+  for (DispatchVariant variant : kAllVariants) {
+    placed.options.variant = variant;
+    auto launch = [&] {
+      fill(placed.x_perm.address(), std::byte{0xee}, placed.x_perm.size_bytes(), stream);
+      moe_dispatch(stream, placed.tensors, placed.options, placed.space());
+    };
+    launch();
+    copy_on_device(expected.address(), placed.x_perm.address(), expected.size_bytes(), stream);
+    stream.synchronize();
+    wrong.fill(std::byte{0});
+    Graph graph = Graph::capture(stream, [&] {
+      for (int i = 0; i < in_graph; ++i) {
+        launch();
+        compare_words.launch(stream);
+      }
+    });
+    for (int done = 0; done < repeats; done += in_graph)
+      graph.launch(stream);
+    stream.synchronize();
+    EXPECT_EQ(download<std::uint32_t>(wrong)[0], 0U) << "variant " << static_cast<int>(variant);
   }
 }
 

@@ -3,6 +3,7 @@
 #include "kernels/moe_topk/moe_topk.h"
 #include "kernels/rows/row_shape.h"
 #include "tilewright/stream.h"
+#include "tilewright/tune.h"
 
 #include <algorithm>
 #include <array>
@@ -14,6 +15,22 @@ namespace {
 constexpr std::int64_t kMaxExperts = 4096;  // that a warp holds in registers
 constexpr std::int64_t kMaxChosen = 64;
 constexpr std::int64_t kMaxGroups = 32;  // one lane each at least
+
+constexpr std::array<tune::KeySpec, 3> kKeys{
+    {{"bits"}, {"experts", tune::Match::nearest}, {"tokens", tune::Match::nearest}}};
+constexpr std::array kWarps{1, 2, 4, 8};
+constexpr std::array<tune::Knob, 1> kKnobs{{{"warps", kWarps}}};
+constexpr std::array<tune::Reducible, 1> kReducible{{{"T", 300}}};
+
+/// Blocks of one warp until every multiprocessor has one.
+tune::Config standard(const DeviceProperties& device, const tune::Key& key) {
+  constexpr int kWarpsOfManyTokens = 4;
+  return {key[2] > device.sm_count ? kWarpsOfManyTokens : 1};
+}
+bool valid(const DeviceProperties&, const tune::Key&, const tune::Config& config) {
+  return config[0] >= 1 && config[0] <= kWarps.back();
+}
+constexpr tune::Space kSpace{"moe_topk", kKeys, kKnobs, standard, valid, kReducible};
 
 struct Checks {
   const MoeTopkTensors& t;
@@ -141,9 +158,9 @@ MoeTopkPlan plan_moe_topk(const DeviceProperties& device, const MoeTopkTensors& 
   config.topk_group = static_cast<int>(options.topk_group);
   if (config.topk_group == config.groups) config.groups = config.topk_group = 1;  // all are kept
   share_experts(config, tensors.logits);
-  constexpr int kWarpsOfManyTokens = 4;
   std::int64_t tokens = tensors.logits.shape[0];
-  config.warps = tokens > device.sm_count ? kWarpsOfManyTokens : 1;
+  config.warps =
+      tune::choose(kSpace, device, {bits(tensors.logits.type), config.experts, tokens})[0];
   constexpr DynamicModes kRows{.extents = 1, .strides = 1};
   auto fixed = [](const std::optional<View>& view) {
     return view ? std::optional(tensor_arg(*view)) : std::nullopt;
