@@ -107,13 +107,12 @@ void report_exit(Grid& grid, const Block& block, const Issued& op) {
 void check_exit(Exec& x, std::uint32_t mask) {
   Block& b = *x.block;
   if (b.issued.empty() && b.cp_users == 0) return;
+  auto own = std::make_shared<Snapshot>();
+  own->push_back({b.number, own_clock(*x.warp, mask), nullptr});
+  b.exit_known = join(b.exit_known, own);
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));
-    const Knowledge& k = x.warp->clocks.lane(lane);
-    auto own = std::make_shared<Snapshot>();
-    own->push_back({b.number, k.generic, nullptr});
-    b.exit_known = join(b.exit_known, own);
-    b.exit_known = join(b.exit_known, k.foreign);
+    b.exit_known = join(b.exit_known, x.warp->clocks.lane(lane).foreign);
   }
 }
 

@@ -51,15 +51,19 @@ bool is_complete(const Block& block, const BarrierState& b) {
 }
 
 void contribute(BarrierState& b, Warp& warp, std::uint32_t lanes) {
-  LaneClocks& c = warp.clocks;
+  if (lanes == 0) return;
+  auto own = own_clock(warp, lanes);
+  if (b.generic) {
+    b.generic->raise(*own);
+  } else {
+    b.generic = std::move(own);
+  }
   for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
-    const unsigned lane = first_lane(left);
-    Knowledge& k = c.lane(lane);
-    b.generic = join(b.generic, raised(k.generic, warp.thread(lane), c.epoch[lane]));
+    const Knowledge& k = warp.clocks.lane(first_lane(left));
     b.async = join(b.async, k.async);
     b.foreign = join(b.foreign, k.foreign);
-    ++c.epoch[lane];
   }
+  raise_epochs(warp, lanes);
 }
 
 void receive(Warp& warp, std::uint32_t lanes, const BarrierState& b) {

@@ -35,7 +35,8 @@ struct BarrierState {
   std::uint32_t first_pc = 0;
   std::vector<std::uint32_t> lanes;    ///< by warp: the arrived ones
   std::vector<std::uint32_t> waiting;  ///< by warp: those that wait (not bar.arrive)
-  ClockRef generic, async;
+  std::shared_ptr<Clock> generic;
+  ClockRef async;
   SnapshotRef foreign;
   std::uint32_t votes_true = 0, votes = 0;  ///< bar.red
   std::uint32_t result_true = 0, result_votes = 0;
@@ -88,7 +89,7 @@ struct Block {
   std::vector<std::unique_ptr<Warp>> warps;
   std::array<BarrierState, 16> barriers;
   std::unordered_map<std::uint32_t, Mbarrier> mbarriers;  ///< by shared address without rank
-  std::uint32_t floor = 0;  ///< every thread knows all accesses up to this epoch
+  Floor floor;  ///< what every thread of the block knows of the block
   std::vector<std::vector<Reader>> reader_lists;
   std::vector<std::uint32_t> free_lists, used_lists;
   std::uint32_t next_slot = 0;  ///< of bulk agents

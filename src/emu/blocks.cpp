@@ -94,6 +94,7 @@ void reset_warp(Warp& w, Block& block, std::uint32_t id) {
   w.written.clear();
   w.clocks.unify({});
   w.clocks.epoch.fill(1);
+  w.clocks.copied.fill(0);
   w.queued = false;
   const auto function =
       static_cast<std::uint32_t>(block.grid->entry - block.grid->code->functions.data());
@@ -129,7 +130,7 @@ void start_block(Grid& grid, Cluster& cluster, std::uint64_t cluster_index, std:
   b.mbarriers.clear();
   for (auto& barrier : b.barriers)
     barrier = {};
-  b.floor = 0;
+  b.floor = {b.threads, 0, 0};
   b.free_reader_lists();
   b.next_slot = 0;
   b.slot_epoch.clear();

@@ -6,13 +6,31 @@
 
 namespace tilewright::emu::detail {
 
+void Clock::raise(std::uint32_t agent, std::uint32_t epoch) {
+  if ((*this)[agent] >= epoch) return;
+  if (at.size() <= agent) at.resize(agent + 1);
+  at[agent] = epoch;
+}
+
+void Clock::raise(const Clock& other) {
+  floor.threads = std::max(floor.threads, other.floor.threads);
+  floor.epoch = std::max(floor.epoch, other.floor.epoch);
+  floor.copies = std::max(floor.copies, other.floor.copies);
+  if (at.size() < other.at.size()) at.resize(other.at.size());
+  for (std::size_t i = 0; i < other.at.size(); ++i)
+    at[i] = std::max(at[i], other.at[i]);
+}
+
 namespace {
+
 bool covers(const Clock& a, const Clock& b) {
-  for (std::size_t i = 0; i < b.at.size(); ++i) {
-    if ((i < a.at.size() ? a.at[i] : 0) < b.at[i]) return false;
+  if (a.floor.epoch < b.floor.epoch || a.floor.copies < b.floor.copies) return false;
+  for (std::uint32_t i = 0; i < b.at.size(); ++i) {
+    if (a[i] < b.at[i]) return false;
   }
   return true;
 }
+
 }  // namespace
 
 ClockRef join(const ClockRef& a, const ClockRef& b) {
@@ -21,17 +39,14 @@ ClockRef join(const ClockRef& a, const ClockRef& b) {
   if (covers(*a, *b)) return a;
   if (covers(*b, *a)) return b;
   auto out = std::make_shared<Clock>(*a);
-  if (out->at.size() < b->at.size()) out->at.resize(b->at.size());
-  for (std::size_t i = 0; i < b->at.size(); ++i)
-    out->at[i] = std::max(out->at[i], b->at[i]);
+  out->raise(*b);
   return out;
 }
 
 ClockRef raised(const ClockRef& clock, std::uint32_t agent, std::uint32_t epoch) {
   if (clock && (*clock)[agent] >= epoch) return clock;
   auto out = clock ? std::make_shared<Clock>(*clock) : std::make_shared<Clock>();
-  if (out->at.size() <= agent) out->at.resize(agent + 1);
-  out->at[agent] = epoch;
+  out->raise(agent, epoch);
   return out;
 }
 

@@ -9,11 +9,29 @@
 
 namespace tilewright::emu::detail {
 
+/// What is known of each of a block's threads, and of the cp.async groups of each. Barriers of the
+/// whole block raise these, so that nothing need be kept by thread.
+struct Floor {
+  std::uint32_t threads = 0;  ///< how many; 0: nothing is known
+  std::uint32_t epoch = 0;
+  std::uint32_t copies = 0;
+  std::uint32_t operator[](std::uint32_t agent) const {
+    return agent < threads ? epoch : agent < 2 * threads ? copies : 0;
+  }
+  bool operator==(const Floor&) const = default;
+};
+
 /// For each agent of one block, the last epoch known. Agents are the block's threads, then one
 /// cp.async agent a thread, then slots for bulk copies. Absent entries are 0.
 struct Clock {
-  std::vector<std::uint32_t> at;
-  std::uint32_t operator[](std::uint32_t agent) const { return agent < at.size() ? at[agent] : 0; }
+  Floor floor;                    ///< the least
+  std::vector<std::uint32_t> at;  ///< and beyond it
+  std::uint32_t operator[](std::uint32_t agent) const {
+    const std::uint32_t least = floor[agent];
+    return agent < at.size() && at[agent] > least ? at[agent] : least;
+  }
+  void raise(std::uint32_t agent, std::uint32_t epoch);
+  void raise(const Clock& other);
 };
 using ClockRef = std::shared_ptr<const Clock>;
 
@@ -59,6 +77,8 @@ struct LaneClocks {
   std::unique_ptr<std::array<Knowledge, 32>> each;  ///< while the lanes differ
   std::array<std::uint32_t, 32> epoch{};            ///< an access is known to have happened once
                                                     ///< its epoch is; releases begin a new one
+  std::array<std::uint32_t, 32> copied{};           ///< the lane's own cp.async groups up to this
+                                                    ///< are complete, as it alone knows
   Knowledge& lane(unsigned lane) { return each ? (*each)[lane] : common; }
   /// Gives every lane a copy of its own.
   void split();

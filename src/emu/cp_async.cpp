@@ -157,10 +157,7 @@ Flow exec_cp_async_group(Exec& x, const Inst& in) {
   move_groups(*x.run, w, x.mask, last);
   for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));
-    if (last[lane] == 0 || w.cp_used[lane] == 0) continue;
-    w.clocks.split();
-    Knowledge& k = w.clocks.lane(lane);
-    k.generic = raised(k.generic, x.block->cp_agent(w.thread(lane)), last[lane]);
+    w.clocks.copied[lane] = std::max(w.clocks.copied[lane], last[lane]);
   }
   return Flow::next;
 }

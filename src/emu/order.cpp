@@ -131,14 +131,8 @@ namespace {
 /// it, and then its own fence counts too.
 void proxy_fence_together(Exec& x) {
   LaneClocks& c = x.warp->clocks;
-  auto now =
-      c.common.generic ? std::make_shared<Clock>(*c.common.generic) : std::make_shared<Clock>();
-  if (now->at.size() < x.block->threads) now->at.resize(x.block->threads);
-  for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
-    const auto lane = static_cast<unsigned>(std::countr_zero(left));
-    now->at[x.warp->thread(lane)] = c.epoch[lane]++;
-  }
-  c.common.async = join(c.common.async, now);
+  c.common.async = join(c.common.async, own_clock(*x.warp, x.mask));
+  raise_epochs(*x.warp, x.mask);
 }
 
 void proxy_fence(Exec& x) {
@@ -150,9 +144,7 @@ void proxy_fence(Exec& x) {
   for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));
     Knowledge& k = x.warp->clocks.lane(lane);
-    std::uint32_t& epoch = x.warp->clocks.epoch[lane];
-    const ClockRef now = raised(k.generic, x.warp->thread(lane), epoch);
-    k.async = join(k.async, now);
+    k.async = join(k.async, own_clock(*x.warp, 1U << lane));
     // What other blocks wrote is seen by the proxy of this one once it is known here.
     if (k.foreign) {
       auto seen = std::make_shared<Snapshot>(*k.foreign);
@@ -160,7 +152,7 @@ void proxy_fence(Exec& x) {
         known.async = join(known.async, known.generic);
       k.foreign = std::move(seen);
     }
-    ++epoch;
+    raise_epochs(*x.warp, 1U << lane);
   }
 }
 

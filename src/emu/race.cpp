@@ -39,7 +39,8 @@ bool knows_agent(const Exec& x, std::uint32_t block, std::uint32_t agent, std::u
                  const Actor& actor) {
   if (block == x.block->number) {
     if (agent == actor.agent || agent == actor.issuer) return true;
-    if (agent < x.block->threads && epoch <= x.block->floor) return true;
+    if (epoch <= x.block->floor[agent]) return true;
+    if (agent == x.block->cp_agent(actor.issuer) && epoch <= actor.copied) return true;
     const ClockRef& clock = actor.knowledge->generic;
     return clock && (*clock)[agent] >= epoch;
   }
@@ -230,7 +231,7 @@ struct WordAccess {
 void WordAccess::check_readers() const {
   const Record r{target.view.reader[word]};
   if (r.bits == 0 || (r.mask() & mask) == 0 || stale(x, target, r.block())) return;
-  if (r.block() == x.block->number && r.epoch() <= x.block->floor &&
+  if (r.block() == x.block->number && r.epoch() <= x.block->floor.epoch &&
       (r.agent() < x.block->threads || r.agent() >= kReaderList)) {
     return;
   }
@@ -314,9 +315,9 @@ void WordAccess::record_read() const {
   const std::uint32_t threads = x.block->threads, number = x.block->number;
   const bool thread = actor.agent < threads;
   const bool mine = r.block() == number;
-  const bool settled =
-      r.bits == 0 || stale(x, target, r.block()) ||
-      (mine && r.epoch() <= x.block->floor && (r.agent() < threads || r.agent() >= kReaderList));
+  const bool settled = r.bits == 0 || stale(x, target, r.block()) ||
+                       (mine && r.epoch() <= x.block->floor.epoch &&
+                        (r.agent() < threads || r.agent() >= kReaderList));
   if (settled) {
     v.reader[word] = 0;
     set_reader(actor.epoch, number, thread ? actor.agent & ~31U : actor.agent, scope, bit);
@@ -336,7 +337,7 @@ void WordAccess::record_read() const {
     return;
   }
   const bool many = r.agent() == kManyWarps;
-  const std::uint32_t floor = x.block->floor + 1;
+  const std::uint32_t floor = x.block->floor.epoch + 1;
   if (actor.epoch == floor && r.epoch() == floor && thread && (plain || many)) {
     const std::uint32_t warps = many ? v.lanes[word] : 1U << (r.agent() / 32);
     set_reader(floor, number, kManyWarps, both, warps | 1U << (actor.agent / 32));
@@ -361,7 +362,7 @@ void WordAccess::add_reader(Record r, std::uint32_t scope, std::uint32_t bit) co
     index = x.block->take_list();
     x.block->reader_lists[index].assign(1, first);
   }
-  set_reader(x.block->floor + 1, x.block->number, kReaderList, scope, index);
+  set_reader(x.block->floor.epoch + 1, x.block->number, kReaderList, scope, index);
   auto& list = x.block->reader_lists[index];
   for (Reader& reader : list) {
     if (reader.warp != actor.agent / 32) continue;
@@ -378,7 +379,8 @@ void WordAccess::add_reader(Record r, std::uint32_t scope, std::uint32_t bit) co
 
 Actor thread_actor(Exec& x, unsigned lane) {
   const std::uint32_t thread = x.warp->thread(lane);
-  return {thread, x.warp->clocks.epoch[lane], &x.warp->clocks.lane(lane), thread, false, {}};
+  LaneClocks& c = x.warp->clocks;
+  return {thread, c.epoch[lane], &c.lane(lane), thread, c.copied[lane], false, {}};
 }
 
 bool precedes(const Exec& x, const ShadowTarget& target, Record r, const Actor& actor) {

@@ -27,6 +27,7 @@ struct Actor {
   std::uint32_t epoch = 0;
   const Knowledge* knowledge = nullptr;
   std::uint32_t issuer = 0;  ///< the thread that issued an asynchronous operation; else `agent`
+  std::uint32_t copied = 0;  ///< that thread's cp.async groups known to it alone to be complete
   bool async_proxy = false;  ///< sees generic writes only behind a proxy fence
   std::string_view name;     ///< of an asynchronous operation
 };
@@ -45,6 +46,10 @@ bool precedes(const Exec& x, const ShadowTarget& target, Record record, const Ac
 void synchronize_block(Block& block);
 /// The lanes of `mask` of one warp know each other's accesses.
 void synchronize_lanes(Warp& warp, std::uint32_t mask);
+/// The lanes of `mask` begin a new epoch, after handing on what they did in this one.
+void raise_epochs(Warp& warp, std::uint32_t mask);
+/// What the lanes of `mask` know of their block, together with what they did themselves.
+std::shared_ptr<Clock> own_clock(Warp& warp, std::uint32_t mask);
 /// What a lane hands on when it releases now; begins a new epoch for it.
 SnapshotRef release_snapshot(Warp& warp, unsigned lane);
 void acquire_snapshot(Warp& warp, unsigned lane, const SnapshotRef& snapshot);

@@ -30,7 +30,7 @@ struct Settled {
 
   Settled(const Exec& x, const ShadowTarget& target)
       : block(x.block->number),
-        floor_limit(std::uint64_t{x.block->floor + 1} << Record::kEpochShift),
+        floor_limit(std::uint64_t{x.block->floor.epoch + 1} << Record::kEpochShift),
         agent_limit(x.block->threads),
         first(target.owner != nullptr ? 0 : x.run->grids[0]->first_number),
         alone(target.owner != nullptr && x.block->cluster->blocks.size() == 1) {}
@@ -142,7 +142,7 @@ bool Row<words>::only_me(unsigned i) const {
 template <unsigned words>
 bool Row<words>::joins(unsigned i) const {
   const Record r{target.view.reader[i]};
-  const std::uint32_t floor = x.block->floor + 1;
+  const std::uint32_t floor = x.block->floor.epoch + 1;
   return r.block() == x.block->number && r.epoch() == floor && r.scope() == 0 && scope == 0 &&
          x.warp->clocks.epoch[i / words] == floor &&
          (r.agent() < x.block->threads || r.agent() == kManyWarps);
@@ -285,7 +285,7 @@ bool note_broadcast(Exec& x, std::uint32_t mask, const ShadowTarget& target, uns
   const auto scope = static_cast<std::uint32_t>(strength);
   const std::uint64_t own = Record::make(epoch, x.block->number, x.warp->id * 32, scope, 15).bits;
   const ShadowView v = target.view;
-  const bool at_floor = epoch == x.block->floor + 1;
+  const bool at_floor = epoch == x.block->floor.epoch + 1;
   for (unsigned i = 0; i < words; ++i) {
     if (!settled(v.writer[i])) return false;
     const Record r{v.reader[i]};

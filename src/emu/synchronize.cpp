@@ -12,13 +12,6 @@ namespace {
 /// Epochs are 21 bits in Records; a block that outlives them forgets what it accessed.
 constexpr std::uint32_t kEpochCeiling = Record::kEpochLimit - 8;
 
-void raise_epochs(Warp& warp, std::uint32_t mask) {
-  for (std::uint32_t left = mask; left != 0; left &= left - 1) {
-    auto& e = warp.clocks.epoch[static_cast<unsigned>(std::countr_zero(left))];
-    e = std::min(e + 1, kEpochCeiling);
-  }
-}
-
 SnapshotRef with_own(const Knowledge& k, std::uint32_t block, ClockRef generic, ClockRef async) {
   auto out = k.foreign ? std::make_shared<Snapshot>(*k.foreign) : std::make_shared<Snapshot>();
   auto it = std::lower_bound(out->begin(), out->end(), block,
@@ -51,18 +44,29 @@ class Maximum {
     if (!clock || clock == last_) return;
     last_ = clock;
     if (!sum_) sum_ = std::make_shared<Clock>();
-    auto& to = sum_->at;
-    const auto& from = clock->at;
-    if (to.size() < from.size()) to.resize(from.size());
-    for (std::size_t i = 0; i < from.size(); ++i)
-      to[i] = from[i] > to[i] ? from[i] : to[i];
+    sum_->raise(*clock);
   }
-  ClockRef take() { return std::move(sum_); }
+  std::shared_ptr<Clock> take() { return std::move(sum_); }
 
  private:
   std::shared_ptr<Clock> sum_;
   ClockRef last_;
 };
+
+bool same(const Knowledge& a, const Knowledge& b) {
+  return a.generic == b.generic && a.async == b.async && a.foreign == b.foreign &&
+         a.fenced == b.fenced && a.pending.empty() && b.pending.empty();
+}
+
+/// Every thread has the same knowledge already.
+bool all_same(const Block& block) {
+  const Knowledge& first = block.warps[0]->clocks.common;
+  for (std::size_t w = 0; w < block.warp_count(); ++w) {
+    const LaneClocks& c = block.warps[w]->clocks;
+    if (c.each || !same(c.common, first)) return false;
+  }
+  return true;
+}
 
 /// What all threads of a block know together.
 Knowledge all_of(const Block& block) {
@@ -76,11 +80,12 @@ Knowledge all_of(const Block& block) {
     rest.generic = rest.async = nullptr;
     absorb(all, rest);
   };
-  for (const auto& warp : block.warps) {
-    if (!warp->clocks.each) {
-      add(warp->clocks.common);
+  for (std::size_t w = 0; w < block.warp_count(); ++w) {
+    const LaneClocks& c = block.warps[w]->clocks;
+    if (!c.each) {
+      add(c.common);
     } else {
-      for (const Knowledge& k : *warp->clocks.each)
+      for (const Knowledge& k : *c.each)
         add(k);
     }
   }
@@ -89,26 +94,86 @@ Knowledge all_of(const Block& block) {
   return all;
 }
 
+/// The cp.async groups that some thread knows to be complete, beyond those that each does.
+void add_copies(const Block& block, std::shared_ptr<Clock>& clock) {
+  for (std::size_t w = 0; w < block.warp_count(); ++w) {
+    const Warp& warp = *block.warps[w];
+    const auto lanes = static_cast<unsigned>(std::popcount(warp.exist));
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      const std::uint32_t copied = warp.clocks.copied[lane];
+      if (copied <= block.floor.copies) continue;
+      if (!clock) clock = std::make_shared<Clock>();
+      clock->raise(block.cp_agent(warp.thread(lane)), copied);
+    }
+  }
+}
+
+/// Raises the floor to what all threads know from now on. Returns whether that is all there is to
+/// know of the block's own copies.
+bool raise_floor(Block& block) {
+  std::uint32_t epoch = block.floor.epoch, least = ~std::uint32_t{0}, most = 0;
+  for (std::size_t w = 0; w < block.warp_count(); ++w) {
+    const LaneClocks& c = block.warps[w]->clocks;
+    const auto lanes = static_cast<unsigned>(std::popcount(block.warps[w]->exist));
+    for (unsigned lane = 0; lane < lanes; ++lane) {
+      epoch = std::max(epoch, c.epoch[lane]);
+      least = std::min(least, c.copied[lane]);
+      most = std::max(most, c.copied[lane]);
+    }
+  }
+  block.floor.epoch = epoch;
+  block.floor.copies = std::max(block.floor.copies, least);
+  return most <= block.floor.copies;
+}
+
 }  // namespace
 
+void raise_epochs(Warp& warp, std::uint32_t mask) {
+  for (std::uint32_t left = mask; left != 0; left &= left - 1) {
+    auto& e = warp.clocks.epoch[static_cast<unsigned>(std::countr_zero(left))];
+    e = std::min(e + 1, kEpochCeiling);
+  }
+}
+
+std::shared_ptr<Clock> own_clock(Warp& warp, std::uint32_t mask) {
+  LaneClocks& c = warp.clocks;
+  auto out = std::make_shared<Clock>();
+  out->floor = warp.block->floor;
+  const Clock* last = nullptr;
+  for (std::uint32_t left = mask; left != 0; left &= left - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(left));
+    const Clock* known = c.lane(lane).generic.get();
+    if (known != nullptr && known != last) out->raise(*known);
+    last = known;
+    out->raise(warp.thread(lane), c.epoch[lane]);
+    out->raise(warp.block->cp_agent(warp.thread(lane)), c.copied[lane]);
+  }
+  return out;
+}
+
 void synchronize_block(Block& block) {
-  std::uint32_t floor = block.floor;
-  for (auto& warp : block.warps) {
-    for (const std::uint32_t e : warp->clocks.epoch)
-      floor = std::max(floor, e);
+  const bool copies_known = raise_floor(block);
+  const std::uint32_t next = std::min(block.floor.epoch + 1, kEpochCeiling);
+  if (!copies_known || !all_same(block)) {
+    Knowledge all = all_of(block);
+    auto clock = all.generic ? std::make_shared<Clock>(*all.generic) : nullptr;
+    add_copies(block, clock);
+    if (clock) {  // the floor is known anyway
+      clock->floor = {};
+      for (std::uint32_t i = 0; i < clock->at.size(); ++i) {
+        if (clock->at[i] <= block.floor[i]) clock->at[i] = 0;
+      }
+      const auto& at = clock->at;
+      if (std::none_of(at.begin(), at.end(), [](std::uint32_t e) { return e != 0; })) {
+        clock = nullptr;
+      }
+    }
+    all.generic = std::move(clock);
+    for (std::size_t w = 0; w < block.warp_count(); ++w)
+      block.warps[w]->clocks.unify(Knowledge(all));
   }
-  Knowledge all = all_of(block);
-  auto clock = all.generic && all.generic->at.size() > block.threads
-                   ? std::make_shared<Clock>(*all.generic)
-                   : std::make_shared<Clock>();
-  if (clock->at.size() < block.threads) clock->at.resize(block.threads);
-  std::fill_n(clock->at.begin(), block.threads, floor);
-  all.generic = std::move(clock);
-  block.floor = floor;
-  for (auto& warp : block.warps) {
-    warp->clocks.unify(Knowledge(all));
-    warp->clocks.epoch.fill(std::min(floor + 1, kEpochCeiling));
-  }
+  for (std::size_t w = 0; w < block.warp_count(); ++w)
+    block.warps[w]->clocks.epoch.fill(next);
   block.free_reader_lists();
 }
 
@@ -125,11 +190,12 @@ void synchronize_lanes(Warp& warp, std::uint32_t mask) {
     }
   }
   auto own = all.generic ? std::make_shared<Clock>(*all.generic) : std::make_shared<Clock>();
-  if (own->at.size() < warp.block->threads) own->at.resize(warp.block->threads);
   for (std::uint32_t left = mask & warp.exist; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));
-    std::uint32_t& at = own->at[warp.thread(lane)];
-    at = std::max(at, c.epoch[lane]);
+    own->raise(warp.thread(lane), c.epoch[lane]);
+    if (c.copied[lane] > warp.block->floor.copies) {
+      own->raise(warp.block->cp_agent(warp.thread(lane)), c.copied[lane]);
+    }
   }
   all.generic = std::move(own);
   if (whole) {
@@ -144,10 +210,8 @@ void synchronize_lanes(Warp& warp, std::uint32_t mask) {
 }
 
 SnapshotRef release_snapshot(Warp& warp, unsigned lane) {
-  LaneClocks& c = warp.clocks;
-  const Knowledge& k = c.lane(lane);
-  SnapshotRef out =
-      with_own(k, warp.block->number, raised(k.generic, warp.thread(lane), c.epoch[lane]), k.async);
+  const Knowledge& k = warp.clocks.lane(lane);
+  SnapshotRef out = with_own(k, warp.block->number, own_clock(warp, 1U << lane), k.async);
   raise_epochs(warp, 1U << lane);
   return out;
 }
