@@ -96,7 +96,7 @@ Fault find_shared(Exec& x, Space space, std::uint64_t address, std::int64_t byte
   out.data = owner->shared.data() + offset;
   out.init = owner->shared_init.data();
   out.init_bit = static_cast<std::int64_t>(offset);
-  out.target = {owner->shadow.view(offset / 4), address & ~std::uint64_t{3}, space, owner};
+  out.target = {owner->shadow.get(), offset / 4, address & ~std::uint64_t{3}, space, owner};
   out.shadowed = true;
   return Fault::none;
 }
@@ -135,7 +135,10 @@ Fault find_global(Exec& x, std::uint64_t address, std::int64_t bytes, Purpose pu
   out.data = page->data.data() + in_page;
   out.init = page->init.data();
   out.init_bit = static_cast<std::int64_t>(in_page);
-  if (out.shadowed) out.target.view = x.run->memory->shadow(*page).view(in_page / 4);
+  if (out.shadowed) {
+    out.target.map = &x.run->memory->shadow(*page);
+    out.target.word = in_page / 4;
+  }
   return Fault::none;
 }
 

@@ -55,12 +55,4 @@ void report_undefined(Exec& x, std::uint32_t lanes, std::string_view use);
 bool race_checked(const Exec& x);
 Strength strength_of(const OpInfo& info);
 
-/// The race check for lanes that access consecutive elements of `words` words each. Returns false
-/// if some word needs the lane-by-lane check; then nothing was recorded.
-bool note_row(Exec& x, const ShadowTarget& target, unsigned words, Access access,
-              Strength strength);
-/// The same for all lanes of `mask` reading one element.
-bool note_broadcast(Exec& x, std::uint32_t mask, const ShadowTarget& target, unsigned words,
-                    Strength strength);
-
 }  // namespace tilewright::emu::detail

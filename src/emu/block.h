@@ -85,7 +85,7 @@ struct Block {
   std::uint32_t live_threads = 0;
   std::vector<std::byte> shared;           ///< from address kSharedBase
   std::vector<std::uint64_t> shared_init;  ///< a bit a byte
-  SharedShadow shadow;
+  std::unique_ptr<ShadowMap> shadow;
   std::vector<std::unique_ptr<Warp>> warps;
   std::array<BarrierState, 16> barriers;
   std::unordered_map<std::uint32_t, Mbarrier> mbarriers;  ///< by shared address without rank

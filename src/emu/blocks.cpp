@@ -126,7 +126,7 @@ void start_block(Grid& grid, Cluster& cluster, std::uint64_t cluster_index, std:
   const auto bytes = static_cast<std::size_t>((grid.shared_bytes + 63) / 64 * 64);
   b.shared.assign(bytes, std::byte{0});
   b.shared_init.assign(bytes / 64, 0);
-  if (b.shadow.writer.size() != bytes / 4) b.shadow.resize(bytes / 4);
+  if (!b.shadow || b.shadow->words() < bytes / 4) b.shadow = std::make_unique<ShadowMap>(bytes / 4);
   b.mbarriers.clear();
   for (auto& barrier : b.barriers)
     barrier = {};

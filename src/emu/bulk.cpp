@@ -77,7 +77,15 @@ void note_bulk(Exec& x, unsigned lane, Space space, std::uint64_t address, std::
       piece = std::min(piece, kPageBytes - in_page);
     }
     const Strength strength = access == Access::atomic ? Strength::gpu : Strength::weak;
-    if (l.shadowed) note_access(x, lane, l.target, at, piece, access, strength, actor);
+    if (l.shadowed) {
+      const std::int64_t lines =
+          access == Access::atomic ? 0 : note_lines(x, lane, l.target, piece, access, actor);
+      if (lines != 0) {
+        piece = lines;
+      } else {
+        note_access(x, lane, l.target, at, piece, access, strength, actor);
+      }
+    }
     if (access == Access::read && !is_initialized(l, 0, piece)) {
       report_uninitialized(x, lane, l.target, at, piece);
     }

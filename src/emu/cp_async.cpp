@@ -91,12 +91,8 @@ void note_copy(Exec& x, unsigned lane, std::uint64_t from, std::uint32_t count, 
     }
   }
   if (!to.shadowed) return;
-  const std::uint32_t thread = x.warp->thread(lane);
-  Actor actor = thread_actor(x, lane);
-  actor.agent = x.block->cp_agent(thread);
-  actor.epoch = x.warp->cp_epoch[lane];
-  actor.name = "cp.async";
-  note_access(x, lane, to.target, to_address, size, Access::write, Strength::weak, actor);
+  note_access(x, lane, to.target, to_address, size, Access::write, Strength::weak,
+              copy_actor(x, lane));
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ bool load_row(const Transfer& t) {
   if (!locate_quietly(x, t.space, address, 32 * bytes, Purpose::read, l)) return false;
   if (l.data == nullptr || !is_initialized(l, 0, 32 * bytes)) return false;
   const auto words = static_cast<unsigned>(bytes / 4);
-  if (l.shadowed && !note_row(x, l.target, words, Access::read, t.strength)) return false;
+  if (l.shadowed && !note_row(x, l.target, {words, Access::read, t.strength, false})) return false;
   std::memcpy(x.lanes<std::byte>(slot), l.data, static_cast<std::size_t>(32 * bytes));
   x.defined(slot) = ~std::uint32_t{0};
   return true;
@@ -208,7 +208,7 @@ bool store_row(const Transfer& t) {
   Located l;
   if (!locate_quietly(x, t.space, address, 32 * bytes, Purpose::write, l)) return false;
   const auto words = static_cast<unsigned>(bytes / 4);
-  if (l.shadowed && !note_row(x, l.target, words, Access::write, t.strength)) return false;
+  if (l.shadowed && !note_row(x, l.target, {words, Access::write, t.strength, false})) return false;
   std::memcpy(l.data, x.lanes<const std::byte>(slot), static_cast<std::size_t>(32 * bytes));
   set_initialized(l, 0, 32 * bytes, true);
   return true;

@@ -86,9 +86,10 @@ void invalidate(Exec& x, unsigned lane, Place8 p) {
   if (find_mbarrier(x, lane, p.space, p.address) == nullptr) return;
   Located l;
   if (!locate(x, lane, p.space, p.address, 8, 8, Purpose::update, l)) return;
+  const ShadowView view = l.target.map->view(l.target.word, 2);
   for (int word = 0; word < 2; ++word) {
-    l.target.view.writer[word] = 0;
-    l.target.view.reader[word] = 0;
+    view.writer[word] = 0;
+    view.reader[word] = 0;
   }
   owner_of(x, p.address)->mbarriers.erase(static_cast<std::uint32_t>(p.address & 0xffffff));
 }

@@ -60,7 +60,6 @@ void Memory::drop_pages(Allocation& allocation) {
     for (Page* page : chunk->pages) {
       if (page == nullptr || page->pattern) continue;
       touched_bytes -= static_cast<std::int64_t>(sizeof(Page));
-      if (page->shadow) touched_bytes -= static_cast<std::int64_t>(sizeof(Shadow));
       delete page;
     }
     chunk.reset();
@@ -107,11 +106,10 @@ Page& Memory::writable(Allocation& allocation, std::uint64_t address) {
   return *page;
 }
 
-Shadow& Memory::shadow(Page& page) {
+ShadowMap& Memory::shadow(Page& page) {
   if (!page.shadow) {
-    touched_bytes += static_cast<std::int64_t>(sizeof(Shadow));
     if (touched_bytes > limit_bytes) throw MemoryLimit{};
-    page.shadow = std::make_unique<Shadow>();
+    page.shadow = std::make_unique<ShadowMap>(kPageBytes / 4, &touched_bytes);
   }
   return *page.shadow;
 }
@@ -124,7 +122,6 @@ void Memory::forget_accesses() {
       for (Page* page : chunk->pages) {
         if (page == nullptr || !page->shadow) continue;
         page->shadow.reset();
-        touched_bytes -= static_cast<std::int64_t>(sizeof(Shadow));
       }
     }
   }

@@ -24,7 +24,7 @@ struct Page {
   std::array<std::byte, kPageBytes> data{};
   std::array<std::uint64_t, kPageBytes / 64>
       init{};  ///< bit i of word j: byte 64 j + i was written
-  std::unique_ptr<Shadow> shadow;
+  std::unique_ptr<ShadowMap> shadow;
   bool pattern = false;
 
   bool initialized(std::int64_t offset, std::int64_t bytes) const;
@@ -75,7 +75,7 @@ struct Memory {
   /// Null for a page that nothing was written to and that has no background.
   Page* readable(const Allocation& allocation, std::uint64_t address) const;
   Page& writable(Allocation& allocation, std::uint64_t address);
-  Shadow& shadow(Page& page);
+  ShadowMap& shadow(Page& page);
   /// Drops every shadow: block numbers start anew.
   void forget_accesses();
 

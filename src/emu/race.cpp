@@ -176,6 +176,7 @@ struct WordAccess {
   Exec& x;
   unsigned lane;
   const ShadowTarget& target;
+  const ShadowView& view;
   std::uint64_t word;
   std::uint32_t mask;
   Access access;
@@ -198,13 +199,13 @@ struct WordAccess {
                     equal && writes);
   }
   void check_writer() const {
-    const Record r{target.view.writer[word]};
+    const Record r{view.writer[word]};
     if (r.bits == 0 || (r.mask() & mask) == 0) return;
     if (precedes(x, target, r, actor)) {
       check_proxy(r);
       return;
     }
-    if (!exempt(r)) conflict(r, r.agent(), target.view.writer_pc[word], true);
+    if (!exempt(r)) conflict(r, r.agent(), view.writer_pc[word], true);
   }
   void check_proxy(Record r) const {
     if (!actor.async_proxy || async_knows(x, target, r, actor)) return;
@@ -218,7 +219,7 @@ struct WordAccess {
                        " that were written by an ordinary store with no fence.proxy.async "
                        "between",
             .range = Range{space_name(target.space), address, 4, object_name(x, target, address)},
-            .other = other_place(x, {r, r.agent(), target.view.writer_pc[word], true})});
+            .other = other_place(x, {r, r.agent(), view.writer_pc[word], true})});
   }
   void check_readers() const;
   void record_read() const;
@@ -229,15 +230,15 @@ struct WordAccess {
 };
 
 void WordAccess::check_readers() const {
-  const Record r{target.view.reader[word]};
+  const Record r{view.reader[word]};
   if (r.bits == 0 || (r.mask() & mask) == 0 || stale(x, target, r.block())) return;
   if (r.block() == x.block->number && r.epoch() <= x.block->floor.epoch &&
       (r.agent() < x.block->threads || r.agent() >= kReaderList)) {
     return;
   }
   if (exempt(r)) return;
-  const std::uint32_t lanes = target.view.lanes[word];
-  const std::uint32_t pc = target.view.reader_pc[word];
+  const std::uint32_t lanes = view.lanes[word];
+  const std::uint32_t pc = view.reader_pc[word];
   auto check = [&](std::uint32_t warp, std::uint32_t set, std::uint32_t epoch, std::uint32_t at) {
     for (std::uint32_t left = set; left != 0; left &= left - 1) {
       const std::uint32_t t = warp * 32 + static_cast<std::uint32_t>(std::countr_zero(left));
@@ -286,10 +287,9 @@ void WordAccess::check_readers() const {
 
 void WordAccess::record_write() const {
   const auto scope = static_cast<std::uint32_t>(strength);
-  target.view.writer[word] =
-      Record::make(actor.epoch, x.block->number, actor.agent, scope, mask).bits;
-  target.view.writer_pc[word] = x.pc;
-  if (mask == 15) target.view.reader[word] = 0;
+  view.writer[word] = Record::make(actor.epoch, x.block->number, actor.agent, scope, mask).bits;
+  view.writer_pc[word] = x.pc;
+  if (mask == 15) view.reader[word] = 0;
 }
 
 /// The strength of several readers together: that of the weakest.
@@ -300,7 +300,7 @@ std::uint32_t weakest(std::uint32_t a, std::uint32_t b) {
 
 void WordAccess::set_reader(std::uint32_t epoch, std::uint32_t block, std::uint32_t agent,
                             std::uint32_t scope, std::uint32_t lanes) const {
-  ShadowView v = target.view;
+  const ShadowView v = view;
   const std::uint32_t old = Record{v.reader[word]}.mask();
   v.reader[word] = Record::make(epoch, block, agent, scope, mask | old).bits;
   v.lanes[word] = lanes;
@@ -308,7 +308,7 @@ void WordAccess::set_reader(std::uint32_t epoch, std::uint32_t block, std::uint3
 }
 
 void WordAccess::record_read() const {
-  ShadowView v = target.view;
+  const ShadowView v = view;
   const Record r{v.reader[word]};
   const auto scope = static_cast<std::uint32_t>(strength);
   const std::uint32_t bit = 1U << (actor.agent & 31);
@@ -355,7 +355,7 @@ void WordAccess::record_read() const {
 
 /// Readers of several warps with several epochs: a list, until the next barrier of the block.
 void WordAccess::add_reader(Record r, std::uint32_t scope, std::uint32_t bit) const {
-  ShadowView v = target.view;
+  const ShadowView v = view;
   std::uint32_t index = v.lanes[word];
   if (r.agent() != kReaderList) {
     const Reader first{r.agent() / 32, r.epoch(), v.lanes[word], v.reader_pc[word]};
@@ -383,6 +383,19 @@ Actor thread_actor(Exec& x, unsigned lane) {
   return {thread, c.epoch[lane], &c.lane(lane), thread, c.copied[lane], false, {}};
 }
 
+Actor copy_actor(Exec& x, unsigned lane) {
+  Actor actor = thread_actor(x, lane);
+  actor.agent = x.block->cp_agent(actor.issuer);
+  actor.epoch = x.warp->cp_epoch[lane];
+  actor.name = "cp.async";
+  return actor;
+}
+
+bool visible(const Exec& x, const ShadowTarget& target, Record write, const Actor& actor) {
+  return precedes(x, target, write, actor) &&
+         (!actor.async_proxy || async_knows(x, target, write, actor));
+}
+
 bool precedes(const Exec& x, const ShadowTarget& target, Record r, const Actor& actor) {
   if (r.block() == x.block->number) {
     return knows_agent(x, r.block(), r.agent(), r.epoch(), actor);
@@ -395,13 +408,14 @@ void note_access(Exec& x, unsigned lane, const ShadowTarget& target, std::uint64
                  const std::byte* fresh, const std::byte* old) {
   const std::uint64_t begin = address - target.address;
   const std::uint64_t end = begin + static_cast<std::uint64_t>(bytes);
+  const ShadowView view = target.map->view(target.word, (end + 3) / 4);
   for (std::uint64_t word = begin / 4; word * 4 < end; ++word) {
     const std::uint64_t from = std::max(begin, word * 4);
     const std::uint64_t to = std::min(end, word * 4 + 4);
     const auto mask = static_cast<std::uint32_t>(((1U << (to - from)) - 1) << (from - word * 4));
     const bool equal = fresh != nullptr &&
                        std::memcmp(fresh + (from - begin), old + (from - begin), to - from) == 0;
-    const WordAccess a{x, lane, target, word, mask, access, strength, actor, equal};
+    const WordAccess a{x, lane, target, view, word, mask, access, strength, actor, equal};
     a.check_writer();
     if (access == Access::read) {
       a.record_read();

@@ -15,8 +15,9 @@ enum class Access : std::uint8_t { read, write, atomic };
 
 /// Consecutive words of one memory object and how to name them.
 struct ShadowTarget {
-  ShadowView view;            ///< of the word at `address`
-  std::uint64_t address = 0;  ///< multiple of 4
+  ShadowMap* map = nullptr;
+  std::size_t word = 0;       ///< in the map
+  std::uint64_t address = 0;  ///< of that word
   Space space = Space::global;
   Block* owner = nullptr;  ///< shared memory: whose
 };
@@ -32,6 +33,8 @@ struct Actor {
   std::string_view name;     ///< of an asynchronous operation
 };
 Actor thread_actor(Exec& x, unsigned lane);
+/// The lane's cp.async group that is being filled.
+Actor copy_actor(Exec& x, unsigned lane);
 
 /// Checks and records an access of bytes [address, address + bytes) by a lane. `fresh` and `old`
 /// are the bytes after and before a write, or null: equal ones make a conflict mere advice.
@@ -41,6 +44,46 @@ void note_access(Exec& x, unsigned lane, const ShadowTarget& target, std::uint64
 
 /// Does an access record precede what the actor does?
 bool precedes(const Exec& x, const ShadowTarget& target, Record record, const Actor& actor);
+/// Does a write precede what the actor does, and see it the proxy through which that is done?
+bool visible(const Exec& x, const ShadowTarget& target, Record write, const Actor& actor);
+
+/// The 32 lanes of a warp, or the copies they start, access consecutive elements of some words.
+struct RowAccess {
+  unsigned words = 1;  ///< of a lane: 1, 2 or 4
+  Access access = Access::read;
+  Strength strength = Strength::weak;
+  bool copies = false;  ///< writes by cp.async
+};
+/// Checks and records a row. Returns false, with nothing recorded, if some word needs the check by
+/// lane: then something may be amiss.
+bool note_row(Exec& x, const ShadowTarget& target, const RowAccess& row);
+/// The same for all lanes of `mask` reading one element.
+bool note_broadcast(Exec& x, std::uint32_t mask, const ShadowTarget& target, unsigned words,
+                    Strength strength);
+/// note_row for a row that begins with a line, where one record a line says all.
+bool note_row_lines(Exec& x, const ShadowTarget& target, const RowAccess& row);
+/// As note_access for an asynchronous operation's whole lines; returns their bytes, 0 if `target`
+/// is not the start of one.
+std::int64_t note_lines(Exec& x, unsigned lane, const ShadowTarget& target, std::int64_t bytes,
+                        Access access, const Actor& actor);
+
+/// Knows the records that every thread of the block knows: none, of this block up to the floor, of
+/// an earlier launch, or left in shared memory by a block that ended.
+struct Settled {
+  std::uint64_t block, threads, epochs_end, copies_end, first;
+  bool alone;
+
+  Settled(const Exec& x, const ShadowTarget& target);
+  bool operator()(std::uint64_t bits) const {
+    const std::uint64_t at = bits >> Record::kBlockShift & Record::kBlockLimit;
+    const std::uint64_t agent = bits >> Record::kAgentShift & 0xfff;
+    const bool mine = at == block;
+    const bool thread = (agent < threads) | (agent >= kReaderList);
+    const bool copy = (agent >= threads) & (agent < 2 * threads);
+    return (bits == 0) | (mine & thread & (bits < epochs_end)) |
+           (mine & copy & (bits < copies_end)) | (at < first) | (alone & !mine);
+  }
+};
 
 /// Every thread of the block knows everything up to now (a barrier of the whole block).
 void synchronize_block(Block& block);

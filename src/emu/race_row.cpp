@@ -22,31 +22,6 @@ bool one_epoch(const LaneClocks& c, std::uint32_t mask, std::uint32_t& epoch) {
 
 constexpr std::uint64_t kMaskBits = 15 | std::uint64_t{7} << Record::kScopeShift;
 
-/// A record that every thread of the block knows: none, of this block up to the floor, of an
-/// earlier launch, or left in shared memory by a block that ended.
-struct Settled {
-  std::uint64_t block, floor_limit, agent_limit, first;
-  bool alone;
-
-  Settled(const Exec& x, const ShadowTarget& target)
-      : block(x.block->number),
-        floor_limit(std::uint64_t{x.block->floor.epoch + 1} << Record::kEpochShift),
-        agent_limit(x.block->threads),
-        first(target.owner != nullptr ? 0 : x.run->grids[0]->first_number),
-        alone(target.owner != nullptr && x.block->cluster->blocks.size() == 1) {}
-  bool operator()(std::uint64_t bits) const {
-    const std::uint64_t at = bits >> Record::kBlockShift & Record::kBlockLimit;
-    const std::uint64_t agent = bits >> Record::kAgentShift & 0xfff;
-    const bool mine = at == block;
-    const bool thread = (agent < agent_limit) | (agent >= kReaderList);
-    return (bits == 0) | (mine & thread & (bits < floor_limit)) | (at < first) | (alone & !mine);
-  }
-};
-
-}  // namespace
-
-namespace {
-
 constexpr std::uint64_t kWho =
     (std::uint64_t{Record::kBlockLimit} << Record::kBlockShift) | (0xfffULL << Record::kAgentShift);
 
@@ -55,15 +30,23 @@ template <unsigned words>
 struct Row {
   Exec& x;
   const ShadowTarget& target;
+  const RowAccess& row;
+  ShadowView view;
   std::uint32_t scope;
   Settled settled;
   bool one_epoch = false;
-  std::array<std::uint64_t, 32> own;  ///< records of reads: with the warp's first thread
+  std::array<std::uint64_t, 32> own;  ///< records of reads: with the warp's first agent
 
-  Row(Exec& x_, const ShadowTarget& t, Strength strength)
-      : x(x_), target(t), scope(static_cast<std::uint32_t>(strength)), settled(x_, t) {
-    const auto& epoch = x.warp->clocks.epoch;
-    const std::uint64_t rest = Record::make(0, x.block->number, x.warp->id * 32, scope, 15).bits;
+  Row(Exec& x_, const ShadowTarget& t, const RowAccess& r)
+      : x(x_),
+        target(t),
+        row(r),
+        view(t.map->view(t.word, kCount)),
+        scope(static_cast<std::uint32_t>(r.strength)),
+        settled(x_, t) {
+    const auto& epoch = row.copies ? x.warp->cp_epoch : x.warp->clocks.epoch;
+    const std::uint32_t first = x.warp->id * 32 + (row.copies ? x.block->threads : 0);
+    const std::uint64_t rest = Record::make(0, x.block->number, first, scope, 15).bits;
     std::uint64_t differ = 0;
     for (unsigned l = 0; l < 32; ++l) {
       own[l] = rest | std::uint64_t{epoch[l]} << Record::kEpochShift;
@@ -73,12 +56,13 @@ struct Row {
   }
   static constexpr unsigned kCount = 32 * words;
   bool known(unsigned word, Record r) const {
-    return precedes(x, target, r, thread_actor(x, word / words));
+    const unsigned lane = word / words;
+    return precedes(x, target, r, row.copies ? copy_actor(x, lane) : thread_actor(x, lane));
   }
   bool same_readers() const;
   bool consecutive_writers() const;
   bool writers_known() const;
-  bool plain(Access access, bool same) const;
+  bool plain(bool same) const;
   bool readers_join() const;
   bool readers_known() const;
   void record_read();
@@ -94,7 +78,7 @@ template <unsigned words>
 bool Row<words>::same_readers() const {
   std::uint64_t differ = 0;
   for (unsigned i = 0; i < kCount; ++i)
-    differ |= target.view.reader[i] ^ target.view.reader[0];
+    differ |= view.reader[i] ^ view.reader[0];
   return differ == 0;
 }
 
@@ -104,7 +88,7 @@ bool Row<words>::consecutive_writers() const {
   std::uint64_t differ = 0;
   for (unsigned i = 0; i < kCount; ++i) {
     const std::uint64_t lane = std::uint64_t{i / words} << Record::kAgentShift;
-    differ |= (target.view.writer[i] - lane) ^ target.view.writer[0];
+    differ |= (view.writer[i] - lane) ^ view.writer[0];
   }
   return differ == 0;
 }
@@ -112,19 +96,19 @@ bool Row<words>::consecutive_writers() const {
 /// A thread's own earlier write is in order too: its record differs in epoch, scope, mask only.
 template <unsigned words>
 bool Row<words>::writers_known() const {
-  const std::uint64_t one = target.view.writer[0];
-  if (consecutive_writers() && settled(one) && settled(target.view.writer[kCount - 1])) {
+  const std::uint64_t one = view.writer[0];
+  if (consecutive_writers() && settled(one) && settled(view.writer[kCount - 1])) {
     return true;
   }
   bool good = true;
   for (unsigned i = 0; i < kCount; ++i) {
     const std::uint64_t me = own[i / words] + (std::uint64_t{i / words} << Record::kAgentShift);
-    const std::uint64_t w = target.view.writer[i];
+    const std::uint64_t w = view.writer[i];
     good &= settled(w) | (((w ^ me) & kWho) == 0);
   }
   if (good) return true;
   for (unsigned i = 0; i < kCount; ++i) {
-    const Record w{target.view.writer[i]};
+    const Record w{view.writer[i]};
     if (!settled(w.bits) && !known(i, w)) return false;
   }
   return true;
@@ -134,14 +118,13 @@ bool Row<words>::writers_known() const {
 template <unsigned words>
 bool Row<words>::only_me(unsigned i) const {
   constexpr std::uint64_t kRest = kWho | std::uint64_t{7} << Record::kScopeShift;
-  return ((target.view.reader[i] ^ own[i / words]) & kRest) == 0 &&
-         target.view.lanes[i] == 1U << (i / words);
+  return ((view.reader[i] ^ own[i / words]) & kRest) == 0 && view.lanes[i] == 1U << (i / words);
 }
 
 /// Other warps read the word since the block's last barrier, and so does this one.
 template <unsigned words>
 bool Row<words>::joins(unsigned i) const {
-  const Record r{target.view.reader[i]};
+  const Record r{view.reader[i]};
   const std::uint32_t floor = x.block->floor.epoch + 1;
   return r.block() == x.block->number && r.epoch() == floor && r.scope() == 0 && scope == 0 &&
          x.warp->clocks.epoch[i / words] == floor &&
@@ -151,7 +134,7 @@ bool Row<words>::joins(unsigned i) const {
 template <unsigned words>
 bool Row<words>::readers_join() const {
   for (unsigned i = 0; i < kCount; ++i) {
-    const std::uint64_t r = target.view.reader[i];
+    const std::uint64_t r = view.reader[i];
     const bool same = (r & ~kMaskBits) == (own[i / words] & ~kMaskBits);
     if (!settled(r) && !same && !only_me(i) && !joins(i)) return false;
   }
@@ -160,7 +143,7 @@ bool Row<words>::readers_join() const {
 
 template <unsigned words>
 void Row<words>::record_read() {
-  const ShadowView v = target.view;
+  const ShadowView& v = view;
   for (unsigned i = 0; i < kCount; ++i) {
     const std::uint32_t bit = 1U << (i / words);
     const bool same = (v.reader[i] & ~kMaskBits) == (own[i / words] & ~kMaskBits);
@@ -172,7 +155,7 @@ void Row<words>::record_read() {
 
 template <unsigned words>
 void Row<words>::record_joint_read() {
-  const ShadowView v = target.view;
+  const ShadowView& v = view;
   for (unsigned i = 0; i < kCount; ++i) {
     const std::uint32_t bit = 1U << (i / words);
     const Record r{v.reader[i]};
@@ -193,7 +176,7 @@ void Row<words>::record_joint_read() {
 template <unsigned words>
 bool Row<words>::readers_known() const {
   for (unsigned i = 0; i < kCount; ++i) {
-    const Record r{target.view.reader[i]};
+    const Record r{view.reader[i]};
     if (settled(r.bits) || only_me(i)) continue;
     if (r.agent() >= kAgents) return false;
     if (r.agent() >= x.grid->threads()) {
@@ -201,7 +184,7 @@ bool Row<words>::readers_known() const {
       continue;
     }
     const std::uint32_t first = r.agent() & ~31U;
-    for (std::uint32_t left = target.view.lanes[i]; left != 0; left &= left - 1) {
+    for (std::uint32_t left = view.lanes[i]; left != 0; left &= left - 1) {
       const auto lane = static_cast<std::uint32_t>(std::countr_zero(left));
       if (!known(i, Record::make(r.epoch(), r.block(), first + lane, 0, 15))) return false;
     }
@@ -209,23 +192,33 @@ bool Row<words>::readers_known() const {
   return true;
 }
 
+/// Whole lines are back at one record each.
 template <unsigned words>
 void Row<words>::record_write() {
-  const ShadowView v = target.view;
+  if (one_epoch && target.word % ShadowLine::kWords == 0) {
+    for (unsigned i = 0; i < kCount; i += ShadowLine::kWords) {
+      ShadowLine& line = target.map->line(target.word + i);
+      line = {};
+      line.writer = own[0] + (std::uint64_t{i / words} << Record::kAgentShift);
+      line.writer_shift = std::countr_zero(words);
+      line.writer_pc = x.pc;
+    }
+    return;
+  }
   for (unsigned i = 0; i < kCount; ++i) {
-    v.writer[i] = own[i / words] + (std::uint64_t{i / words} << Record::kAgentShift);
-    v.reader[i] = 0;
-    v.writer_pc[i] = x.pc;
+    view.writer[i] = own[i / words] + (std::uint64_t{i / words} << Record::kAgentShift);
+    view.reader[i] = 0;
+    view.writer_pc[i] = x.pc;
   }
 }
 
 template <unsigned words>
-bool Row<words>::plain(Access access, bool same) const {
+bool Row<words>::plain(bool same) const {
   bool good = true;
   for (unsigned i = 0; i < (same ? 1 : kCount); ++i) {
-    const std::uint64_t r = target.view.reader[i];
+    const std::uint64_t r = view.reader[i];
     const bool mine = (r & ~kMaskBits) == (own[i / words] & ~kMaskBits);
-    good &= settled(r) | (mine & (access == Access::read));
+    good &= settled(r) | (mine & (row.access == Access::read));
   }
   return good;
 }
@@ -233,7 +226,7 @@ bool Row<words>::plain(Access access, bool same) const {
 /// Records a read where all words had the same readers, from other warps.
 template <unsigned words>
 void Row<words>::record_same_joint_read() {
-  const ShadowView v = target.view;
+  const ShadowView& v = view;
   const Record r{v.reader[0]};
   const bool many = r.agent() == kManyWarps;
   const std::uint32_t both = 1U << x.warp->id | (many ? 0 : 1U << (r.agent() / 32));
@@ -247,12 +240,12 @@ void Row<words>::record_same_joint_read() {
 }
 
 template <unsigned words>
-bool note(Exec& x, const ShadowTarget& target, Access access, Strength strength) {
-  Row<words> row(x, target, strength);
+bool note(Exec& x, const ShadowTarget& target, const RowAccess& access) {
+  Row<words> row(x, target, access);
   if (!row.writers_known()) return false;
   const bool same = row.same_readers() && row.one_epoch;
-  const bool plain = row.plain(access, same);
-  if (access != Access::read) {
+  const bool plain = row.plain(same);
+  if (access.access != Access::read) {
     if (!plain && !row.readers_known()) return false;
     row.record_write();
     return true;
@@ -261,7 +254,7 @@ bool note(Exec& x, const ShadowTarget& target, Access access, Strength strength)
     row.record_read();
     return true;
   }
-  if (same && row.joins(0) && Record{target.view.reader[0]}.agent() / 32 != x.warp->id) {
+  if (same && row.joins(0) && Record{row.view.reader[0]}.agent() / 32 != x.warp->id) {
     row.record_same_joint_read();
     return true;
   }
@@ -272,9 +265,18 @@ bool note(Exec& x, const ShadowTarget& target, Access access, Strength strength)
 
 }  // namespace
 
-bool note_row(Exec& x, const ShadowTarget& target, unsigned words, Access access,
-              Strength strength) {
-  return words == 1 ? note<1>(x, target, access, strength) : note<2>(x, target, access, strength);
+Settled::Settled(const Exec& x, const ShadowTarget& target)
+    : block(x.block->number),
+      threads(x.block->threads),
+      epochs_end(std::uint64_t{x.block->floor.epoch + 1} << Record::kEpochShift),
+      copies_end(std::uint64_t{x.block->floor.copies + 1} << Record::kEpochShift),
+      first(target.owner != nullptr ? 0 : x.run->grids[0]->first_number),
+      alone(target.owner != nullptr && x.block->cluster->blocks.size() == 1) {}
+
+bool note_row(Exec& x, const ShadowTarget& target, const RowAccess& row) {
+  if (note_row_lines(x, target, row)) return true;
+  if (row.words == 1) return note<1>(x, target, row);
+  return row.words == 2 ? note<2>(x, target, row) : note<4>(x, target, row);
 }
 
 bool note_broadcast(Exec& x, std::uint32_t mask, const ShadowTarget& target, unsigned words,
@@ -284,7 +286,7 @@ bool note_broadcast(Exec& x, std::uint32_t mask, const ShadowTarget& target, uns
   const Settled settled(x, target);
   const auto scope = static_cast<std::uint32_t>(strength);
   const std::uint64_t own = Record::make(epoch, x.block->number, x.warp->id * 32, scope, 15).bits;
-  const ShadowView v = target.view;
+  const ShadowView v = target.map->view(target.word, words);
   const bool at_floor = epoch == x.block->floor.epoch + 1;
   for (unsigned i = 0; i < words; ++i) {
     if (!settled(v.writer[i])) return false;

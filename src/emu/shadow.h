@@ -2,9 +2,9 @@
 // What the race check remembers of each 4-byte word: the last writer and the readers since.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace tilewright::emu::detail {
@@ -46,32 +46,53 @@ struct ShadowView {
   std::uint32_t* reader_pc = nullptr;
 };
 
-/// The shadow of one 4 KiB page.
-struct Shadow {
-  static constexpr std::size_t kWords = 1024;
-  std::array<std::uint64_t, kWords> writer{}, reader{};
-  std::array<std::uint32_t, kWords> lanes{}, writer_pc{}, reader_pc{};
+/// The accesses to 32 words, said once: consecutive agents have `1 << shift` words each.
+struct ShadowLine {
+  static constexpr unsigned kWords = 32;
 
-  ShadowView view(std::size_t word) {
-    return {&writer[word], &reader[word], &lanes[word], &writer_pc[word], &reader_pc[word]};
+  std::uint64_t writer = 0;  ///< of the first word
+  std::uint64_t reader = 0;  ///< of every word: kManyWarps, one warp, or one asynchronous copy
+  std::uint32_t lanes = 0;  ///< kManyWarps: the warps; one warp: the lane that reads the first word
+  std::uint32_t writer_pc = 0, reader_pc = 0;
+  std::uint8_t writer_shift = 0, reader_shift = 0;
+  bool by_word = false;  ///< the above is void: the words' accesses differ
+
+  std::uint64_t writer_of(unsigned word) const {
+    return writer + (std::uint64_t{word >> writer_shift} << Record::kAgentShift);
+  }
+  std::uint32_t lanes_of(unsigned word) const {
+    return Record{reader}.agent() == kManyWarps ? lanes
+                                                : 1U << ((lanes + (word >> reader_shift)) & 31);
   }
 };
 
-/// The shadow of a block's shared memory.
-struct SharedShadow {
-  std::vector<std::uint64_t> writer, reader;
-  std::vector<std::uint32_t> lanes, writer_pc, reader_pc;
+/// The shadow of a page or of a block's shared memory. Most lines are accessed by whole warps, and
+/// one record says it all; records by word are made when some line first needs them.
+class ShadowMap {
+ public:
+  /// `touched` counts the bytes of host memory, where they are limited.
+  explicit ShadowMap(std::size_t words, std::int64_t* touched = nullptr);
+  ShadowMap(const ShadowMap&) = delete;
+  ShadowMap& operator=(const ShadowMap&) = delete;
+  ~ShadowMap();
 
-  void resize(std::size_t words) {
-    writer.assign(words, 0);
-    reader.assign(words, 0);
-    lanes.resize(words);
-    writer_pc.resize(words);
-    reader_pc.resize(words);
-  }
-  ShadowView view(std::size_t word) {
-    return {&writer[word], &reader[word], &lanes[word], &writer_pc[word], &reader_pc[word]};
-  }
+  std::size_t words() const { return lines_.size() * ShadowLine::kWords; }
+  ShadowLine& line(std::size_t word) { return lines_[word / ShadowLine::kWords]; }
+  /// Records by word of `count` words from `word` on.
+  ShadowView view(std::size_t word, std::size_t count);
+
+ private:
+  struct Words {
+    std::vector<std::uint64_t> writer, reader;
+    std::vector<std::uint32_t> lanes, writer_pc, reader_pc;
+  };
+  std::vector<ShadowLine> lines_;
+  std::unique_ptr<Words> by_word_;
+  std::int64_t* touched_;
+
+  void count_bytes(std::size_t bytes, int sign);
+  void make_words();
+  void expand(std::size_t index);
 };
 
 }  // namespace tilewright::emu::detail
