@@ -6,7 +6,6 @@
 #include "emu/gather.h"
 #include "emu/handlers.h"
 #include "emu/race.h"
-#include "emu/word.h"
 
 #include <algorithm>
 #include <bit>
@@ -43,7 +42,8 @@ std::uint32_t arrived_threads(const Block& block, const BarrierState& b) {
 }
 
 bool is_complete(const Block& block, const BarrierState& b) {
-  if (!b.whole_block) return b.arrived >= b.expected;
+  if (!b.whole_block) return arrived_threads(block, b) >= b.expected;
+  if (b.arrived < block.live_threads) return false;
   for (std::size_t w = 0; w < block.warp_count(); ++w) {
     if ((block.warps[w]->live & ~b.lanes[w]) != 0) return false;
   }
@@ -110,10 +110,7 @@ void complete(Block& block, BarrierState& b, std::uint32_t id) {
       block.grid->run->make_ready(warp);
     }
   }
-  const std::uint32_t result_true = b.result_true, result_votes = b.result_votes;
-  b = {};
-  b.result_true = result_true;
-  b.result_votes = result_votes;
+  b.close();
   block.grid->run->changed();
 }
 
@@ -130,7 +127,8 @@ bool open_barrier(Exec& x, BarrierState& b, std::uint32_t id, std::uint32_t coun
              "waits for " + std::to_string(count) + " threads, but the block has " +
                  std::to_string(x.block->threads));
   }
-  if (b.lanes.empty()) {
+  if (!b.open) {
+    b.open = true;
     b.lanes.assign(x.block->warp_count(), 0);
     b.waiting.assign(x.block->warp_count(), 0);
     b.expected = count;
@@ -151,10 +149,10 @@ bool open_barrier(Exec& x, BarrierState& b, std::uint32_t id, std::uint32_t coun
 }
 
 void write_result(Exec& x, const Inst& in, const BarrierState& b) {
-  const bool popc = in.info->opcode->has(word<"popc">());
+  const bool popc = in.info->has<"popc">();
   std::uint64_t value = b.result_true;
   if (!popc) {
-    const bool any = in.info->opcode->has(word<"or">());
+    const bool any = in.info->has<"or">();
     value = any ? b.result_true != 0 : b.result_true == b.result_votes;
   }
   for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
@@ -170,9 +168,9 @@ struct Arrival {
 Arrival read_arrival(Exec& x, const Inst& in) {
   const OpInfo& info = *in.info;
   Arrival a;
-  a.red = info.opcode->has(word<"red">());
-  a.arrive = info.opcode->has(word<"arrive">());
-  a.aligned = info.opcode->row().opcode == "bar" || info.opcode->has(word<"aligned">());
+  a.red = info.has<"red">();
+  a.arrive = info.has<"arrive">();
+  a.aligned = info.has<"aligned">();
   const int first = a.red ? 1 : 0;
   const int count_operands = info.operands - first - (a.red ? 1 : 0);
   const unsigned lane = first_lane(x.mask);
@@ -218,7 +216,7 @@ Flow exec_barrier(Exec& x, const Inst& in) {
       ++b.votes;
     }
   }
-  b.arrived = arrived_threads(*x.block, b);
+  b.arrived += static_cast<std::uint32_t>(std::popcount(x.mask));
   if (!b.whole_block || a.arrive) contribute(b, *x.warp, x.mask);
   if (a.arrive) {
     if (is_complete(*x.block, b)) complete(*x.block, b, a.id);
@@ -238,8 +236,7 @@ Flow exec_barrier(Exec& x, const Inst& in) {
 void threads_exited(Block& block) {
   for (std::uint32_t id = 0; id < block.barriers.size(); ++id) {
     BarrierState& b = block.barriers[id];
-    if (b.lanes.empty()) continue;
-    b.arrived = arrived_threads(block, b);
+    if (!b.open) continue;
     if (b.whole_block && block.live_threads != 0 && is_complete(block, b)) {
       complete(block, b, id);
     }

@@ -29,9 +29,10 @@ constexpr std::uint32_t kLocalBase = 64;     ///< so that a null local pointer i
 
 /// What one arrival at a barrier waits for or brings.
 struct BarrierState {
-  std::uint32_t expected = 0;  ///< threads; 0: idle
+  bool open = false;           ///< some thread has arrived
+  std::uint32_t expected = 0;  ///< threads
   bool whole_block = false;    ///< every thread of the block, exited ones excepted
-  std::uint32_t arrived = 0;
+  std::uint32_t arrived = 0;   ///< lanes
   std::uint32_t first_pc = 0;
   std::vector<std::uint32_t> lanes;    ///< by warp: the arrived ones
   std::vector<std::uint32_t> waiting;  ///< by warp: those that wait (not bar.arrive)
@@ -40,6 +41,9 @@ struct BarrierState {
   SnapshotRef foreign;
   std::uint32_t votes_true = 0, votes = 0;  ///< bar.red
   std::uint32_t result_true = 0, result_votes = 0;
+
+  /// For the next use, with the results of this one.
+  void close();
 };
 
 /// A word in shared memory that mbarrier.init made.

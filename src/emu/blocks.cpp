@@ -51,6 +51,15 @@ Block* Grid::block_of(std::uint32_t number) const {
   return nullptr;
 }
 
+void BarrierState::close() {
+  open = false;
+  arrived = 0;
+  generic = nullptr;
+  async = nullptr;
+  foreign = nullptr;
+  votes_true = votes = 0;
+}
+
 std::uint32_t Block::take_list() {
   if (free_lists.empty()) {
     reader_lists.emplace_back();

@@ -15,8 +15,6 @@ namespace tilewright::emu::detail {
 
 namespace {
 
-bool has(const Inst& in, std::string_view word) { return in.info->opcode->has(ptx::mod(word)); }
-
 const Slot& operand(const Inst& in, int i) {
   return in.slot[in.info->start[static_cast<std::size_t>(i)]];
 }
@@ -215,7 +213,7 @@ void issue(Exec& x, unsigned lane, const BulkCopy& c) {
 }  // namespace
 
 Flow exec_bulk_copy(Exec& x, const Inst& in) {
-  if (has(in, "prefetch")) return Flow::next;
+  if (in.info->has<"prefetch">()) return Flow::next;
   const auto [to_space, from_space] = spaces_of(*in.info->opcode);
   for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));
@@ -225,9 +223,9 @@ Flow exec_bulk_copy(Exec& x, const Inst& in) {
     c.to = address_operand(x, in, 0, lane);
     c.from = address_operand(x, in, 1, lane);
     c.bytes = static_cast<std::uint32_t>(x.value(operand(in, 2), lane));
-    c.by_mbarrier = has(in, "mbarrier::complete_tx::bytes");
+    c.by_mbarrier = in.info->has<"mbarrier::complete_tx::bytes">();
     if (c.by_mbarrier) c.mbarrier = address_operand(x, in, 3, lane);
-    if (has(in, "multicast::cluster")) {
+    if (in.info->has<"multicast::cluster">()) {
       c.multicast = static_cast<std::uint32_t>(x.value(operand(in, 4), lane)) & 0xffff;
     }
     c.reduce = {in.info->atom, in.info->type};
@@ -239,8 +237,8 @@ Flow exec_bulk_copy(Exec& x, const Inst& in) {
 /// commit_group and wait_group[.read] of bulk copies.
 Flow exec_bulk_group(Exec& x, const Inst& in) {
   Warp& w = *x.warp;
-  const bool commit = has(in, "commit_group");
-  const bool read = has(in, "read");
+  const bool commit = in.info->has<"commit_group">();
+  const bool read = in.info->has<"read">();
   for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));
     if (commit) {

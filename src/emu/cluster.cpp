@@ -5,7 +5,6 @@
 #include "emu/gather.h"
 #include "emu/handlers.h"
 #include "emu/race.h"
-#include "emu/word.h"
 
 #include <bit>
 
@@ -42,18 +41,17 @@ void misuse(Exec& x, unsigned lane, std::string message) {
 }  // namespace
 
 Flow exec_barrier_cluster(Exec& x, const Inst& in) {
-  const ptx::Opcode& op = *in.info->opcode;
-  if (op.has(word<"aligned">()) && gather_aligned(x) == Gather::wait) return Flow::stop;
+  if (in.info->has<"aligned">() && gather_aligned(x) == Gather::wait) return Flow::stop;
   Cluster& c = *x.block->cluster;
   const std::uint32_t base = x.block->rank * x.block->threads;
   c.arrived_phase.resize(c.blocks.size() * x.block->threads);
-  if (op.has(word<"arrive">())) {
+  if (in.info->has<"arrive">()) {
     for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
       const auto lane = static_cast<unsigned>(std::countr_zero(left));
       std::uint64_t& mine = c.arrived_phase[base + x.warp->thread(lane)];
       if (mine > c.phase) misuse(x, lane, "arrives at the cluster's barrier twice without a wait");
       mine = c.phase + 1;
-      if (!op.has(word<"relaxed">())) {
+      if (!in.info->has<"relaxed">()) {
         c.arriving = join(c.arriving, release_snapshot(*x.warp, lane));
       }
       ++c.arrived;

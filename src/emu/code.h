@@ -2,6 +2,7 @@
 // A decoded module: dense instruction records with handlers, operand slots, and frame layouts.
 #pragma once
 
+#include "emu/word.h"
 #include "ptx/semantics/semantics.h"
 #include "tilewright/emulator.h"
 #include "tilewright/module.h"
@@ -55,7 +56,7 @@ struct Argument {
 };
 
 /// What the handlers of memory and synchronisation effects read; fields mean what PTX words say.
-struct OpInfo {
+struct OpInfo : Words {
   Space space = Space::generic;
   Type type = Type::none;
   std::int64_t bytes = 0;  ///< of one element, one lane
@@ -88,6 +89,7 @@ struct Inst {
   bool guarded = false, guard_negated = false;
   bool backward = false;  ///< a branch to an earlier pc
   bool carry = false;
+  std::uint8_t row_words = 0;  ///< ld and st whose lanes move so many whole words; else 0
 };
 
 /// Where an instruction came from.

@@ -4,7 +4,7 @@
 #include "emu/async.h"
 #include "emu/handlers.h"
 #include "emu/mbarrier.h"
-#include "emu/word.h"
+#include "emu/row.h"
 
 #include <algorithm>
 #include <bit>
@@ -18,24 +18,38 @@ const Slot& operand(const Inst& in, int i) {
   return in.slot[in.info->start[static_cast<std::size_t>(i)]];
 }
 
+struct Piece {
+  std::uint64_t from = 0;
+  std::uint32_t to = 0, bytes = 0;  ///< in shared memory
+  std::uint32_t source_bytes = 0;   ///< the rest is zeros
+};
+
+void move(Run& run, Block& block, const Piece& p) {
+  const std::uint32_t offset = (p.to & 0xffffff) - kSharedBase;
+  const std::span to(block.shared.data() + offset, p.bytes);
+  Allocation* a = p.source_bytes != 0 ? run.memory->at_or_below(p.from) : nullptr;
+  const bool read = a != nullptr && !a->freed;
+  if (read) run.memory->read(*a, p.from, to.first(p.source_bytes));
+  const std::size_t filled = read ? p.source_bytes : 0;
+  std::memset(to.data() + filled, 0, p.bytes - filled);
+  Located l;
+  l.data = block.shared.data();
+  l.init = block.shared_init.data();
+  l.init_bit = offset;
+  set_initialized(l, 0, p.bytes, true);
+}
+
 /// Moves the data of the lanes of `mask`. Bounds were checked when the copy was issued.
 void move(Run& run, Warp& w, CpAsync& op, std::uint32_t mask) {
-  Block& block = *w.block;
-  for (std::uint32_t left = op.pending & mask; left != 0; left &= left - 1) {
+  std::uint32_t left = op.pending & mask;
+  if (op.row && left == ~std::uint32_t{0}) {
+    move(run, *w.block, {op.from[0], op.to[0], 32 * op.bytes, 32 * op.bytes});
+    left = 0;
+  }
+  for (; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));
-    std::byte data[16] = {};
-    const std::uint32_t count = op.source_bytes[lane];
-    Allocation* a = count != 0 ? run.memory->at_or_below(op.from[lane]) : nullptr;
-    if (a != nullptr && !a->freed) {
-      run.memory->read(*a, op.from[lane], std::span(data).first(count));
-    }
-    const std::uint32_t offset = (op.to[lane] & 0xffffff) - kSharedBase;
-    std::memcpy(block.shared.data() + offset, data, op.bytes);
-    Located l;
-    l.data = block.shared.data();
-    l.init = block.shared_init.data();
-    l.init_bit = offset;
-    set_initialized(l, 0, op.bytes, true);
+    const std::uint32_t at = op.row ? lane * op.bytes : 0, i = op.row ? 0 : lane;
+    move(run, *w.block, {op.from[i] + at, op.to[i] + at, op.bytes, op.source_bytes[i]});
   }
   op.pending &= ~mask;
   run.changed();
@@ -97,16 +111,39 @@ void note_copy(Exec& x, unsigned lane, std::uint64_t from, std::uint32_t count, 
 
 }  // namespace
 
-Flow exec_cp_async(Exec& x, const Inst& in) {
+namespace {
+
+/// Consecutive elements both here and there, whole ones, and nothing amiss.
+bool issue_row(Exec& x, const Inst& in, std::uint32_t size, CpAsync& op) {
+  const bool whole = in.info->operands < 4 || operand(in, 3).cls == Class::b64;  // a cache policy
+  if (!whole || (size != 4 && size != 8 && size != 16)) return false;
+  const auto to = find_row(x, in, 0, Space::shared, size);
+  const auto from = find_row(x, in, 1, Space::global, size);
+  if (!to || !from) return false;
+  const std::int64_t bytes = std::int64_t{32} * size;
+  Located target, source;
+  if (!locate_quietly(x, to->space, to->address, bytes, Purpose::write, target)) return false;
+  if (!locate_quietly(x, from->space, from->address, bytes, Purpose::read, source)) return false;
+  if (!is_initialized(source, 0, bytes)) return false;
+  const unsigned words = size / 4;
+  const RowAccess read{words, Access::read, Strength::weak, false};
+  const RowAccess write{words, Access::write, Strength::weak, true};
+  if (source.shadowed && !note_row(x, source.target, read)) return false;
+  if (target.shadowed && !note_row(x, target.target, write)) return false;
+  op.row = true;
+  op.pending = ~std::uint32_t{0};
+  op.to[0] = static_cast<std::uint32_t>(to->address);
+  op.from[0] = from->address;
+  op.source_bytes[0] = size;
+  op.group = x.warp->cp_epoch;
+  x.warp->cp_used = x.warp->cp_epoch;
+  x.grid->report.counters.async_bytes += static_cast<std::uint64_t>(bytes);
+  return true;
+}
+
+void issue_lanes(Exec& x, const Inst& in, std::uint32_t size, CpAsync& op) {
   const Addresses to = read_addresses(x, in, 0);
   const Addresses from = read_addresses(x, in, 1);
-  const auto size = static_cast<std::uint32_t>(
-      x.value(operand(in, 2), static_cast<unsigned>(std::countr_zero(x.mask))));
-  ++x.block->cp_users;
-  x.warp->cp_pc = x.pc;
-  CpAsync op;
-  op.pc = x.pc;
-  op.bytes = size;
   for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));
     const std::uint32_t count = source_bytes(x, in, lane, size);
@@ -125,6 +162,19 @@ Flow exec_cp_async(Exec& x, const Inst& in) {
     x.warp->cp_used[lane] = x.warp->cp_epoch[lane];
     x.grid->report.counters.async_bytes += count;
   }
+}
+
+}  // namespace
+
+Flow exec_cp_async(Exec& x, const Inst& in) {
+  const auto size = static_cast<std::uint32_t>(
+      x.value(operand(in, 2), static_cast<unsigned>(std::countr_zero(x.mask))));
+  ++x.block->cp_users;
+  x.warp->cp_pc = x.pc;
+  CpAsync op;
+  op.pc = x.pc;
+  op.bytes = size;
+  if (!issue_row(x, in, size, op)) issue_lanes(x, in, size, op);
   if (deliver_now(*x.run)) move(*x.run, *x.warp, op, ~std::uint32_t{0});
   if (op.pending != 0) x.warp->cp_async.push_back(op);
   return Flow::next;
@@ -133,9 +183,8 @@ Flow exec_cp_async(Exec& x, const Inst& in) {
 /// commit_group closes a group; wait_group N and wait_all complete groups for their own thread.
 Flow exec_cp_async_group(Exec& x, const Inst& in) {
   Warp& w = *x.warp;
-  const ptx::Opcode& op = *in.info->opcode;
-  const bool commit = op.has(word<"commit_group">());
-  const bool all = op.has(word<"wait_all">());
+  const bool commit = in.info->has<"commit_group">();
+  const bool all = in.info->has<"wait_all">();
   if (commit) {
     for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
       ++w.cp_epoch[static_cast<unsigned>(std::countr_zero(left))];
@@ -160,7 +209,7 @@ Flow exec_cp_async_group(Exec& x, const Inst& in) {
 
 /// An arrival that takes place once the thread's earlier copies are complete.
 Flow exec_cp_async_mbarrier(Exec& x, const Inst& in) {
-  const bool noinc = in.info->opcode->has(word<"noinc">());
+  const bool noinc = in.info->has<"noinc">();
   const Addresses a = read_addresses(x, in, 0);
   for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));

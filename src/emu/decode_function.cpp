@@ -101,6 +101,21 @@ void FunctionDecoder::decode(const ptx::Instr& instr) {
   }
 }
 
+namespace {
+
+/// The words that a lane of ld or st moves, if registers and elements have the same width.
+std::uint8_t row_words(const OpInfo& info, const std::vector<Slot>& slots, std::size_t data) {
+  const std::int64_t bytes = info.bytes * info.vec;
+  if ((info.bytes != 4 && info.bytes != 8) || bytes > 16) return 0;
+  const Class want = info.bytes == 4 ? Class::b32 : Class::b64;
+  for (unsigned i = 0; i < static_cast<unsigned>(info.vec); ++i) {
+    if (slots.at(info.start[data] + i).cls != want) return 0;
+  }
+  return static_cast<std::uint8_t>(bytes / 4);
+}
+
+}  // namespace
+
 void FunctionDecoder::decode_effect() {
   OpInfo& info = code_.infos.emplace_back();
   read_modifiers(instr_->op, info);
@@ -115,10 +130,14 @@ void FunctionDecoder::decode_effect() {
     if (s.cls == Class::none) fail("'" + std::string(text_) + "' has an operand without a value");
   }
   const ptx::Effect effect = instr_->op.row().effect;
+  const std::uint8_t words = effect == ptx::Effect::load    ? row_words(info, slots, 0)
+                             : effect == ptx::Effect::store ? row_words(info, slots, 1)
+                                                            : std::uint8_t{0};
   Handler handler = handler_of(effect);
   if (effect == ptx::Effect::load && info.space == Space::param) handler = exec_load_param;
   Inst& in = emit(handler, std::move(slots));
   in.info = &info;
+  in.row_words = words;
   guard(in);
   if (effect == ptx::Effect::branch_indexed && table) table_fixups_.push_back({&info, *table});
 }

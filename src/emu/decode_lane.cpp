@@ -90,7 +90,8 @@ void FunctionDecoder::decode_lane_with(const sem::Meaning& meaning,
   if (carry) fc_.carry_offset = slots_.carry();
   Inst& in = emit(carry     ? exec_lane_carry
                   : negated ? exec_lane_negated
-                            : exec_lane,
+                            : lane_handler(static_cast<unsigned>(dsts.size()),
+                                           static_cast<unsigned>(srcs.size())),
                   std::move(slots));
   in.fn = meaning.fn;
   in.dsts = static_cast<std::uint8_t>(dsts.size());
@@ -103,7 +104,7 @@ void FunctionDecoder::decode_lane_with(const sem::Meaning& meaning,
     }
     const bool narrow = w.to.cls == Class::b32;
     const bool sign = is_signed(instr_->op.type());
-    Inst& widen = emit(exec_lane, {w.to, w.from});
+    Inst& widen = emit(lane_handler(1, 1), {w.to, w.from});
     widen.fn = sem::resolve(narrow ? "cvt.u32.u64" : sign ? "cvt.s64.s32" : "cvt.u64.u32").fn;
     widen.dsts = widen.srcs = 1;
     guard(widen);

@@ -45,7 +45,7 @@ void for_each_lane(Exec& x, Each each) {
 
 /// cvta adds or takes off the base of the space's window.
 Flow exec_convert_address(Exec& x, const Inst& in) {
-  const bool to = in.info->opcode->has(ptx::mod("to"));
+  const bool to = in.info->has<"to">();
   const std::uint64_t window = window_of(in.info->space);
   const Slot &d = operand(in, 0), &a = operand(in, 1);
   for_each_lane(x, [&](unsigned lane) {

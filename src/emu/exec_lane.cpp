@@ -7,6 +7,22 @@ namespace tilewright::emu::detail {
 
 namespace {
 
+template <unsigned count>
+Flow run(Exec& x, const Inst& in) {
+  ptx::semantics::LaneArgs args;
+  std::uint32_t all = ~std::uint32_t{0};
+  args.dst[0] = x.lanes<void>(in.slot[0]);
+  for (unsigned i = 0; i < count; ++i) {
+    args.src[i] = x.lanes<const void>(in.slot[1 + i]);
+    all &= x.defined(in.slot[1 + i]);
+  }
+  args.mask = x.mask;
+  in.fn(args);
+  std::uint32_t& d = x.defined(in.slot[0]);
+  d = (d & ~x.mask) | (all & x.mask);
+  return Flow::next;
+}
+
 inline void bind(Exec& x, const Inst& in, ptx::semantics::LaneArgs& args) {
   const Slot* slot = in.slot;
   for (unsigned i = 0; i < in.dsts; ++i, ++slot) {
@@ -38,6 +54,12 @@ Flow exec_lane(Exec& x, const Inst& in) {
   in.fn(args);
   propagate(x, in);
   return Flow::next;
+}
+
+/// The usual shapes: one result, one to three operands.
+Handler lane_handler(unsigned dsts, unsigned srcs) {
+  if (dsts != 1 || srcs < 1 || srcs > 3) return exec_lane;
+  return srcs == 1 ? run<1> : srcs == 2 ? run<2> : run<3>;
 }
 
 Flow exec_lane_negated(Exec& x, const Inst& in) {

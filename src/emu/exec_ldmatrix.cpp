@@ -4,7 +4,6 @@
 #include "emu/gather.h"
 #include "emu/handlers.h"
 #include "emu/traffic.h"
-#include "emu/word.h"
 
 #include <bit>
 #include <cstring>
@@ -22,8 +21,8 @@ struct Loaded {
   std::array<std::uint8_t, 8> defined{};  ///< by row
 };
 
-unsigned matrices(const ptx::Opcode& op) {
-  return op.has(word<"x4">()) ? 4 : op.has(word<"x2">()) ? 2 : 1;
+unsigned matrices(const Inst& in) {
+  return in.info->has<"x4">() ? 4 : in.info->has<"x2">() ? 2 : 1;
 }
 
 /// Window addresses of the rows; generic ones must lie in shared memory.
@@ -46,10 +45,9 @@ void note_row_words(Exec& x, const Located& l, std::uint64_t address, unsigned r
 }  // namespace
 
 Flow exec_ldmatrix(Exec& x, const Inst& in) {
-  const ptx::Opcode& op = *in.info->opcode;
   if (gather_aligned(x) == Gather::wait) return Flow::stop;
-  const unsigned count = matrices(op);
-  const bool transposed = op.has(word<"trans">());
+  const unsigned count = matrices(in);
+  const bool transposed = in.info->has<"trans">();
   Addresses a = read_addresses(x, in, 1);
   a.mask &= count == 4 ? ~std::uint32_t{0} : (1U << (8 * count)) - 1;
   count_access(x, Space::shared, a, kRowBytes, Access::read);
@@ -82,10 +80,9 @@ Flow exec_ldmatrix(Exec& x, const Inst& in) {
 }
 
 Flow exec_stmatrix(Exec& x, const Inst& in) {
-  const ptx::Opcode& op = *in.info->opcode;
   if (gather_aligned(x) == Gather::wait) return Flow::stop;
-  const unsigned count = matrices(op);
-  const bool transposed = op.has(word<"trans">());
+  const unsigned count = matrices(in);
+  const bool transposed = in.info->has<"trans">();
   Addresses a = read_addresses(x, in, 0);
   a.mask &= count == 4 ? ~std::uint32_t{0} : (1U << (8 * count)) - 1;
   count_access(x, Space::shared, a, kRowBytes, Access::write);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// ld and st: rows of 32 lanes at once where addresses are consecutive or equal, else lane by lane.
+// ld and st: a row of lanes at once, or one element for all of them, else lane by lane.
 #include "emu/access.h"
 #include "emu/handlers.h"
 #include "emu/local.h"
 #include "emu/order.h"
+#include "emu/row.h"
 #include "emu/traffic.h"
 
 #include <bit>
@@ -34,25 +35,13 @@ struct Transfer {
   }
 };
 
-/// How the addresses of the active lanes lie.
-enum class Pattern : std::uint8_t { row, broadcast, other };
-
-Pattern classify(const Addresses& a, std::int64_t bytes) {
-  if (a.mask == ~std::uint32_t{0}) {
-    bool row = true;
-    bool same = true;
-    for (unsigned l = 1; l < 32; ++l) {
-      row &= a.at[l] == a.at[0] + l * static_cast<std::uint64_t>(bytes);
-      same &= a.at[l] == a.at[0];
-    }
-    return row ? Pattern::row : same ? Pattern::broadcast : Pattern::other;
-  }
+bool same_address(const Addresses& a) {
   const auto first = static_cast<unsigned>(std::countr_zero(a.mask));
   std::uint32_t differ = 0;
   for (unsigned l = 0; l < 32; ++l) {
     differ |= static_cast<std::uint32_t>(a.at[l] != a.at[first]) << l;
   }
-  return (differ & a.mask) == 0 ? Pattern::broadcast : Pattern::other;
+  return (differ & a.mask) == 0;
 }
 
 void load_lane(const Transfer& t, unsigned lane, const Located& l) {
@@ -93,25 +82,6 @@ void load_each(const Transfer& t) {
   }
 }
 
-/// All 32 lanes read consecutive 4- or 8-byte elements into registers of that width.
-bool load_row(const Transfer& t) {
-  Exec& x = t.x;
-  const std::int64_t bytes = t.info.bytes;
-  const Slot& slot = t.element(0);
-  if (t.info.vec != 1 || (bytes != 4 && bytes != 8)) return false;
-  if (slot.cls != (bytes == 4 ? Class::b32 : Class::b64)) return false;
-  const std::uint64_t address = t.addresses.at[0];
-  if (address % static_cast<std::uint64_t>(bytes) != 0) return false;
-  Located l;
-  if (!locate_quietly(x, t.space, address, 32 * bytes, Purpose::read, l)) return false;
-  if (l.data == nullptr || !is_initialized(l, 0, 32 * bytes)) return false;
-  const auto words = static_cast<unsigned>(bytes / 4);
-  if (l.shadowed && !note_row(x, l.target, {words, Access::read, t.strength, false})) return false;
-  std::memcpy(x.lanes<std::byte>(slot), l.data, static_cast<std::size_t>(32 * bytes));
-  x.defined(slot) = ~std::uint32_t{0};
-  return true;
-}
-
 bool load_broadcast(const Transfer& t) {
   Exec& x = t.x;
   if (t.lane_bytes % 4 != 0 || t.info.bytes == 16) return false;
@@ -150,17 +120,7 @@ void load_part(const Transfer& t) {
       break;
   }
   count_access(t.x, t.space, t.addresses, t.lane_bytes, Access::read);
-  switch (classify(t.addresses, t.lane_bytes)) {
-    case Pattern::row:
-      if (load_row(t)) return;
-      break;
-    case Pattern::broadcast:
-      if (load_broadcast(t)) return;
-      break;
-    case Pattern::other:
-      break;
-  }
-  load_each(t);
+  if (!same_address(t.addresses) || !load_broadcast(t)) load_each(t);
 }
 
 void store_lane(const Transfer& t, unsigned lane, std::byte* out) {
@@ -197,23 +157,6 @@ void store_each(const Transfer& t, std::uint32_t undefined) {
   }
 }
 
-bool store_row(const Transfer& t) {
-  Exec& x = t.x;
-  const std::int64_t bytes = t.info.bytes;
-  const Slot& slot = t.element(0);
-  if (t.info.vec != 1 || (bytes != 4 && bytes != 8)) return false;
-  if (slot.cls != (bytes == 4 ? Class::b32 : Class::b64)) return false;
-  const std::uint64_t address = t.addresses.at[0];
-  if (address % static_cast<std::uint64_t>(bytes) != 0) return false;
-  Located l;
-  if (!locate_quietly(x, t.space, address, 32 * bytes, Purpose::write, l)) return false;
-  const auto words = static_cast<unsigned>(bytes / 4);
-  if (l.shadowed && !note_row(x, l.target, {words, Access::write, t.strength, false})) return false;
-  std::memcpy(l.data, x.lanes<const std::byte>(slot), static_cast<std::size_t>(32 * bytes));
-  set_initialized(l, 0, 32 * bytes, true);
-  return true;
-}
-
 void store_part(const Transfer& t) {
   switch (t.space) {
     case Space::local:
@@ -243,7 +186,6 @@ void store_part(const Transfer& t) {
   }
   count_access(t.x, t.space, t.addresses, t.lane_bytes, Access::write);
   t.x.run->changed();
-  if (undefined == 0 && classify(t.addresses, t.lane_bytes) == Pattern::row && store_row(t)) return;
   store_each(t, t.space == Space::global ? 0 : undefined);
 }
 
@@ -276,14 +218,14 @@ std::uint64_t extended(std::uint64_t value, std::int64_t bytes, Type type) {
 }
 
 Flow exec_load(Exec& x, const Inst& in) {
-  for_each_space(x, in, 1, 0, load_part);
+  if (!load_row(x, in)) for_each_space(x, in, 1, 0, load_part);
   if (in.info->order != Order::weak) after_strong_read(x, in, 1);
   return Flow::next;
 }
 
 Flow exec_store(Exec& x, const Inst& in) {
   if (in.info->order != Order::weak) before_strong_write(x, in, 0);
-  for_each_space(x, in, 0, 1, store_part);
+  if (!store_row(x, in)) for_each_space(x, in, 0, 1, store_part);
   return Flow::next;
 }
 

@@ -5,7 +5,6 @@
 #include "emu/number.h"
 #include "emu/sparse.h"
 #include "emu/tile.h"
-#include "emu/word.h"
 
 #include <bit>
 
@@ -35,14 +34,15 @@ Shape read_shape(const ptx::Opcode& op) {
   return {};
 }
 
-Arithmetic read_types(const ptx::Opcode& op) {
+Arithmetic read_types(const Inst& in) {
+  const ptx::Opcode& op = *in.info->opcode;
   Arithmetic how;
   how.d = element(op, 0);
   how.a = element(op, 1);
   how.b = element(op, 2);
   how.c = element(op, 3);
-  how.saturate = op.has(word<"satfinite">());
-  how.bits_xor = op.has(word<"xor">());
+  how.saturate = in.info->has<"satfinite">();
+  how.bits_xor = in.info->has<"xor">();
   return how;
 }
 
@@ -94,7 +94,7 @@ Tile read_b(Exec& x, const Inst& in, Shape s, Element type) {
 
 /// A sparse A in full: the registers hold its kept half as they hold an A of half the columns.
 Tile read_sparse_a(Exec& x, const Inst& in, Shape s, const Arithmetic& how) {
-  const bool ordered = in.info->opcode->has(word<"sp::ordered_metadata">());
+  const bool ordered = in.info->has<"sp::ordered_metadata">();
   const auto selector = static_cast<int>(x.value(slot_of(in, 5, 0), 0));
   const SparseOperand sparse{how.a, s.k, selector, ordered};
   const SparseRows rows = sparse_rows(x, slot_of(in, 4, 0), sparse);
@@ -155,8 +155,8 @@ void write_d(Exec& x, const Inst& in, const Tile& d, const Arithmetic& how) {
 Flow exec_mma(Exec& x, const Inst& in) {
   const ptx::Opcode& op = *in.info->opcode;
   const Shape s = read_shape(op);
-  const Arithmetic how = read_types(op);
-  const bool sparse = op.has(word<"sp">()) || op.has(word<"sp::ordered_metadata">());
+  const Arithmetic how = read_types(in);
+  const bool sparse = in.info->has<"sp">() || in.info->has<"sp::ordered_metadata">();
   if (gather_aligned(x) == Gather::wait) return Flow::stop;
   x.grid->report.counters.tensor_ops += static_cast<std::uint64_t>(2 * s.m * s.n * s.k);
   const Tile a = sparse ? read_sparse_a(x, in, s, how) : read_a(x, in, s, how.a);

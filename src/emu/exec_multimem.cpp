@@ -12,8 +12,6 @@ namespace tilewright::emu::detail {
 
 namespace {
 
-bool has(const Inst& in, std::string_view word) { return in.info->opcode->has(ptx::mod(word)); }
-
 const Slot& slot_at(const Inst& in, int operand, int i) {
   return in.slot[in.info->start[static_cast<std::size_t>(operand)] + static_cast<unsigned>(i)];
 }
@@ -107,7 +105,7 @@ void write_all(const Lane& t, const std::vector<std::uint64_t>& members, bool re
 
 Flow exec_multimem(Exec& x, const Inst& in) {
   const OpInfo& info = *in.info;
-  const bool loads = has(in, "ld_reduce"), reduces = has(in, "red");
+  const bool loads = in.info->has<"ld_reduce">(), reduces = in.info->has<"red">();
   const Addresses a = read_addresses(x, in, loads ? 1 : 0);
   Strength strength = strength_of(info);
   if (reduces && strength == Strength::weak) strength = Strength::gpu;

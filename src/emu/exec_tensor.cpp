@@ -17,8 +17,6 @@ namespace tilewright::emu::detail {
 
 namespace {
 
-bool has(const Inst& in, std::string_view word) { return in.info->opcode->has(ptx::mod(word)); }
-
 std::uint64_t address_operand(Exec& x, const Inst& in, int i, unsigned lane) {
   const Slot& s = in.slot[in.info->start[static_cast<std::size_t>(i)]];
   const std::uint64_t at =
@@ -226,7 +224,7 @@ TensorCoord coordinates(Exec& x, const Inst& in, int operand, unsigned lane) {
 /// Whether instruction and map agree on the mode, the rank, and a size that can be copied.
 bool fits(Exec& x, const Inst& in, unsigned lane, const TensorMap& map, int given) {
   std::string why;
-  const bool im2col = has(in, "im2col") || has(in, "im2col_no_offs");
+  const bool im2col = in.info->has<"im2col">() || in.info->has<"im2col_no_offs">();
   if (given != map.rank) {
     why = "gives " + std::to_string(given) + " coordinates for a tensor of rank " +
           std::to_string(map.rank);
@@ -246,7 +244,7 @@ std::vector<Segment> segments_of(Exec& x, const Inst& in, unsigned lane, const T
   if (!map.im2col) return tile_segments(map, at);
   std::array<std::int64_t, 3> offsets{};
   constexpr std::size_t kOffsets = 3;  // the operand
-  for (std::size_t i = 0; has(in, "im2col") && i < in.info->count[kOffsets]; ++i) {
+  for (std::size_t i = 0; in.info->has<"im2col">() && i < in.info->count[kOffsets]; ++i) {
     const Slot& s = in.slot[in.info->start[kOffsets] + i];
     offsets[i] = static_cast<std::int64_t>(x.value(s, lane) & 0xffff);
   }
@@ -256,9 +254,9 @@ std::vector<Segment> segments_of(Exec& x, const Inst& in, unsigned lane, const T
 }  // namespace
 
 Flow exec_tensor_copy(Exec& x, const Inst& in) {
-  const bool load = has(in, "mbarrier::complete_tx::bytes");
+  const bool load = in.info->has<"mbarrier::complete_tx::bytes">();
   const int tensor = load ? 1 : 0, shared = load ? 0 : 1;
-  const std::size_t multicast = has(in, "im2col") ? 4 : 3;
+  const std::size_t multicast = in.info->has<"im2col">() ? 4 : 3;
   for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));
     const std::optional<TensorMap> map = fetch_map(x, lane, address_operand(x, in, tensor, lane));
@@ -274,7 +272,7 @@ Flow exec_tensor_copy(Exec& x, const Inst& in) {
     c.reduce = in.info->atom;
     if (load) c.mbarrier = address_operand(x, in, 2, lane);
     std::uint32_t ranks = 0;
-    if (has(in, "multicast::cluster")) {
+    if (in.info->has<"multicast::cluster">()) {
       ranks =
           static_cast<std::uint32_t>(x.value(in.slot[in.info->start[multicast]], lane)) & 0xffff;
     }
@@ -335,7 +333,7 @@ bool edit_map(Exec& x, const Inst& in, unsigned lane, Space space, std::uint64_t
 
 /// tensormap.replace, and tensormap.cp_fenceproxy as a copy of 128 bytes.
 Flow exec_tensormap(Exec& x, const Inst& in) {
-  if (has(in, "cp_fenceproxy")) {
+  if (in.info->has<"cp_fenceproxy">()) {
     if (gather_aligned(x) == Gather::wait) return Flow::stop;
     const std::uint64_t to = address_operand(x, in, 0, 0), from = address_operand(x, in, 1, 0);
     Block *none = nullptr, *owner = nullptr;

@@ -12,8 +12,6 @@ namespace {
 
 unsigned first_lane(std::uint32_t mask) { return static_cast<unsigned>(std::countr_zero(mask)); }
 
-bool has(const Inst& in, std::string_view word) { return in.info->opcode->has(ptx::mod(word)); }
-
 const Slot& operand(const Inst& in, int i) {
   return in.slot[in.info->start[static_cast<std::size_t>(i)]];
 }
@@ -58,13 +56,13 @@ ShuffleSource source_of(const Inst& in, unsigned lane, std::uint32_t b, std::uin
   const std::uint32_t least = lane & segment;
   std::int64_t j = 0;
   bool inside = false;
-  if (has(in, "up")) {
+  if (in.info->has<"up">()) {
     j = static_cast<std::int64_t>(lane) - bval;
     inside = j >= static_cast<std::int64_t>(most);
-  } else if (has(in, "down")) {
+  } else if (in.info->has<"down">()) {
     j = lane + bval;
     inside = j <= most;
-  } else if (has(in, "bfly")) {
+  } else if (in.info->has<"bfly">()) {
     j = lane ^ bval;
     inside = j <= most;
   } else {
@@ -116,9 +114,9 @@ Flow exec_vote(Exec& x, const Inst& in) {
       votes |= static_cast<std::uint32_t>(x.value(a, first_lane(l))) << first_lane(l);
     }
     std::uint64_t result = votes;
-    if (has(in, "all")) result = votes == group;
-    if (has(in, "any")) result = votes != 0;
-    if (has(in, "uni")) result = votes == group || votes == 0;
+    if (in.info->has<"all">()) result = votes == group;
+    if (in.info->has<"any">()) result = votes != 0;
+    if (in.info->has<"uni">()) result = votes == group || votes == 0;
     for (std::uint32_t l = group; l != 0; l &= l - 1)
       x.set(dst, first_lane(l), result);
     if ((group & ~defined) != 0 && dst.cls != Class::sink) x.defined(dst) &= ~group;
@@ -132,7 +130,7 @@ Flow exec_match(Exec& x, const Inst& in) {
   const Slot& dst = in.slot[in.info->start[0]];
   const Slot* pred = in.info->count[0] == 2 ? &in.slot[in.info->start[0] + 1U] : nullptr;
   const Slot& a = operand(in, 1);
-  const bool all = has(in, "all");
+  const bool all = in.info->has<"all">();
   for_each_group(x, members, [&](std::uint32_t group) {
     std::array<std::uint32_t, 32> result{};
     for (std::uint32_t l = group; l != 0; l &= l - 1) {

@@ -171,7 +171,7 @@ void compute(Exec& x, const PendingWgmma& op) {
     });
   }
   const sem::MatrixExtent extent{16, s.n, s.k};
-  const bool saturate = in.info->opcode->has(ptx::mod("satfinite"));
+  const bool saturate = in.info->has<"satfinite">();
   if (integer(s)) {
     sem::multiply_add(extent, m.ia.data(), m.ib.data(), m.ic.data(), m.ic.data(),
                       saturate ? sem::IntegerOverflow::saturate : sem::IntegerOverflow::wrap);
@@ -317,12 +317,11 @@ Flow exec_wgmma(Exec& x, const Inst& in) {
 Flow exec_wgmma_sync(Exec& x, const Inst& in) {
   if (gather_aligned(x) == Gather::wait) return Flow::stop;
   Warp& w = *x.warp;
-  const ptx::Opcode& op = *in.info->opcode;
-  if (op.has(ptx::mod("fence"))) {
+  if (in.info->has<"fence">()) {
     w.written.clear();
     return Flow::next;
   }
-  if (op.has(ptx::mod("commit_group"))) {
+  if (in.info->has<"commit_group">()) {
     ++w.wgmma_group;
     return Flow::next;
   }

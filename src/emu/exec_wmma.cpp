@@ -33,8 +33,6 @@ Shape read_shape(const ptx::Opcode& op) {
   return s;
 }
 
-bool has(const Inst& in, std::string_view word) { return in.info->opcode->has(ptx::mod(word)); }
-
 const Slot& slot_at(const Inst& in, int operand, int i) {
   return in.slot[in.info->start[static_cast<std::size_t>(operand)] + static_cast<unsigned>(i)];
 }
@@ -96,10 +94,10 @@ struct Layout {
 
 Layout layout_of(Exec& x, const Inst& in, Shape s, int stride_operand) {
   Layout out;
-  out.rows = has(in, "b") ? s.k : s.m;
-  out.cols = has(in, "a") ? s.k : s.n;
+  out.rows = in.info->has<"b">() ? s.k : s.m;
+  out.cols = in.info->has<"a">() ? s.k : s.n;
   // The first of row and col is the matrix's own.
-  out.row_major = has(in, "row");
+  out.row_major = in.info->has<"row">();
   out.stride = out.row_major ? out.cols : out.rows;
   if (stride_operand < in.info->operands) {
     out.stride = static_cast<std::int64_t>(x.value(slot_at(in, stride_operand, 0), 0));
@@ -185,8 +183,8 @@ Flow multiply_fragments(Exec& x, const Inst& in, Shape s) {
   how.a = four ? element(op, 1) : half;  // ".f32.f16" names d and c only: a and b are f16
   how.b = four ? element(op, 2) : half;
   how.c = element(op, four ? 3 : 1);
-  how.saturate = has(in, "satfinite");
-  how.bits_xor = has(in, "xor");
+  how.saturate = in.info->has<"satfinite">();
+  how.bits_xor = in.info->has<"xor">();
   const Tile a = read_fragment(x, in, 1, how.a, s.m, s.k);
   const Tile b = read_fragment(x, in, 2, how.b, s.k, s.n);
   const Tile c = read_fragment(x, in, 3, how.c, s.m, s.n);
@@ -205,8 +203,8 @@ Flow multiply_fragments(Exec& x, const Inst& in, Shape s) {
 Flow exec_wmma(Exec& x, const Inst& in) {
   const Shape s = read_shape(*in.info->opcode);
   if (gather_aligned(x) == Gather::wait) return Flow::stop;
-  if (has(in, "load")) return load(x, in, s);
-  if (has(in, "store")) return store(x, in, s);
+  if (in.info->has<"load">()) return load(x, in, s);
+  if (in.info->has<"store">()) return store(x, in, s);
   return multiply_fragments(x, in, s);
 }
 

@@ -2,8 +2,6 @@
 // Warp-wide instructions: parks lanes until those they name have come; reports those that cannot.
 #include "emu/gather.h"
 
-#include "emu/word.h"
-
 #include <algorithm>
 #include <bit>
 
@@ -129,9 +127,7 @@ void wake_gathering(Warp& warp) {
 namespace {
 
 void report_stuck(Grid& grid, Warp& w, const Split& s) {
-  const ptx::Opcode* opcode = grid.code->insts[s.pc].info->opcode;
-  const bool aligned =
-      opcode->row().opcode == "bar" ? !opcode->has(word<"warp">()) : opcode->has(word<"aligned">());
+  const bool aligned = grid.code->insts[s.pc].info->has<"aligned">();
   const Kind kind = aligned ? Kind::barrier_divergence : Kind::shuffle_mask;
   if (!grid.checks(kind)) return;
   Diagnostic* d = grid.reporter.add(kind, Severity::error, s.pc, grid.options.limits.findings);

@@ -134,7 +134,8 @@ struct Exec {
   std::uint32_t pc = 0;
 
   std::uint64_t address(std::uint64_t value, bool in_frame) const {
-    return value + (in_frame ? reinterpret_cast<std::uint64_t>(frame) : 0);
+    const std::uint64_t keep = 0 - std::uint64_t{in_frame};  // a mask, not a branch
+    return value + (reinterpret_cast<std::uint64_t>(frame) & keep);
   }
   template <class T>
   T* lanes(const Slot& slot) const {

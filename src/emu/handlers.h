@@ -7,6 +7,7 @@
 namespace tilewright::emu::detail {
 
 Flow exec_lane(Exec& x, const Inst& in);
+Handler lane_handler(unsigned dsts, unsigned srcs);
 Flow exec_lane_negated(Exec& x, const Inst& in);  ///< some predicate source is negated
 Flow exec_lane_carry(Exec& x, const Inst& in);
 Flow exec_copy128(Exec& x, const Inst& in);

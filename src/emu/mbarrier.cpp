@@ -3,7 +3,6 @@
 #include "emu/mbarrier.h"
 
 #include "emu/handlers.h"
-#include "emu/word.h"
 
 #include <bit>
 
@@ -29,8 +28,6 @@ void misuse(Exec& x, unsigned lane, std::string message, Severity severity = Sev
 const Slot& operand(const Inst& in, int i) {
   return in.slot[in.info->start[static_cast<std::size_t>(i)]];
 }
-
-bool has(const Inst& in, ptx::Mod word) { return in.info->opcode->has(word); }
 
 struct Place8 {
   Space space = Space::shared;
@@ -104,8 +101,8 @@ void expect(Exec& x, unsigned lane, Mbarrier& m, std::int64_t bytes) {
 }
 
 void arrive(Exec& x, const Inst& in, unsigned lane, Place8 p) {
-  const bool with_tx = has(in, word<"expect_tx">());
-  const bool relaxed = has(in, word<"relaxed">());
+  const bool with_tx = in.info->has<"expect_tx">();
+  const bool relaxed = in.info->has<"relaxed">();
   const OpInfo& info = *in.info;
   Mbarrier* m = find_mbarrier(x, lane, p.space, p.address);
   if (m == nullptr || !touch(x, lane, p, Access::atomic, Strength::cluster)) return;
@@ -125,8 +122,8 @@ void arrive(Exec& x, const Inst& in, unsigned lane, Place8 p) {
   }
   if (!relaxed) m->arriving = join(m->arriving, release_snapshot(*x.warp, lane));
   m->pending -= count;
-  if (has(in, word<"arrive_drop">())) m->expected -= std::min(count, m->expected);
-  if (has(in, word<"noComplete">()) && m->pending == 0 && m->tx == 0) {
+  if (in.info->has<"arrive_drop">()) m->expected -= std::min(count, m->expected);
+  if (in.info->has<"noComplete">() && m->pending == 0 && m->tx == 0) {
     misuse(x, lane, "completes the phase, which .noComplete promises not to");
   }
   settle(*x.run, *m);
@@ -136,7 +133,7 @@ void change_tx(Exec& x, const Inst& in, unsigned lane, Place8 p) {
   Mbarrier* m = find_mbarrier(x, lane, p.space, p.address);
   if (m == nullptr || !touch(x, lane, p, Access::atomic, Strength::cluster)) return;
   const auto bytes = static_cast<std::int32_t>(x.value(operand(in, 1), lane));
-  if (has(in, word<"complete_tx">())) {
+  if (in.info->has<"complete_tx">()) {
     complete_tx(*x.run, *m, bytes, nullptr);
   } else {
     expect(x, lane, *m, bytes);
@@ -146,12 +143,12 @@ void change_tx(Exec& x, const Inst& in, unsigned lane, Place8 p) {
 
 /// Lanes that see the phase complete; they acquire.
 void wait(Exec& x, const Inst& in) {
-  const bool parity = has(in, word<"parity">());
+  const bool parity = in.info->has<"parity">();
   std::uint32_t done = 0;
   SnapshotRef snapshot;
   std::uint32_t sharing = 0;
   auto flush = [&] {
-    if (sharing != 0 && !has(in, word<"relaxed">())) acquire_lanes(*x.warp, sharing, snapshot);
+    if (sharing != 0 && !in.info->has<"relaxed">()) acquire_lanes(*x.warp, sharing, snapshot);
     sharing = 0;
   };
   for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
@@ -182,7 +179,7 @@ void wait(Exec& x, const Inst& in) {
 
 /// Every lane waits for a phase that is not complete. Anything odd is left to wait().
 bool must_sleep(const Exec& x, const Inst& in) {
-  const bool parity = has(in, word<"parity">());
+  const bool parity = in.info->has<"parity">();
   const auto* states = &operand(in, 2);
   for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));
@@ -285,19 +282,19 @@ void complete_tx(Run& run, Mbarrier& m, std::int64_t bytes, const SnapshotRef& r
 }
 
 Flow exec_mbarrier(Exec& x, const Inst& in) {
-  if (has(in, word<"pending_count">())) {
+  if (in.info->has<"pending_count">()) {
     for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
       const auto lane = static_cast<unsigned>(std::countr_zero(left));
       x.set(operand(in, 0), lane, x.value(operand(in, 1), lane) & 0xffffff);
     }
     return Flow::next;
   }
-  if (has(in, word<"try_wait">())) return try_wait(x, in);
-  if (has(in, word<"test_wait">())) {
+  if (in.info->has<"try_wait">()) return try_wait(x, in);
+  if (in.info->has<"test_wait">()) {
     wait(x, in);
     return Flow::next;
   }
-  const bool arrives = has(in, word<"arrive">()) || has(in, word<"arrive_drop">());
+  const bool arrives = in.info->has<"arrive">() || in.info->has<"arrive_drop">();
   const int address = arrives ? 1 : 0;
   for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));
@@ -305,9 +302,9 @@ Flow exec_mbarrier(Exec& x, const Inst& in) {
         x.value(operand(in, address), lane) +
         static_cast<std::uint64_t>(in.info->offset[static_cast<std::size_t>(address)]);
     const Place8 p = place_of(*in.info, at);
-    if (has(in, word<"init">())) {
+    if (in.info->has<"init">()) {
       initialize(x, in, lane, p);
-    } else if (has(in, word<"inval">())) {
+    } else if (in.info->has<"inval">()) {
       invalidate(x, lane, p);
     } else if (arrives) {
       arrive(x, in, lane, p);

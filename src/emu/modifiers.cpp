@@ -51,6 +51,7 @@ void read_modifiers(const ptx::Opcode& opcode, OpInfo& info) {
   for (const ptx::Mod mod : opcode.slots) {
     if (mod.id == 0) continue;
     const std::string_view word = ptx::name(mod);
+    info.word_bits |= bit_of_word(word);
     for (const auto& s : kSpaces) {
       if (s.word == word && info.space == Space::generic) info.space = s.space;
     }
@@ -73,6 +74,9 @@ void read_modifiers(const ptx::Opcode& opcode, OpInfo& info) {
     info.bytes = bytes(info.type);
   }
   if (info.order == Order::volatile_) info.scope = Scope::sys;
+  if (opcode.row().opcode == "bar" && !info.has<"warp">()) {
+    info.word_bits |= bit_of_word("aligned");  // always so, whether said or not
+  }
 }
 
 }  // namespace tilewright::emu::detail

@@ -4,7 +4,6 @@
 
 #include "emu/access.h"
 #include "emu/handlers.h"
-#include "emu/word.h"
 
 #include <algorithm>
 #include <bit>
@@ -189,17 +188,16 @@ void publish_maps(Exec& x, const Inst& in) {
 
 /// membar, fence, fence.proxy: proxies first, since their rows name scopes too.
 Flow exec_fence(Exec& x, const Inst& in) {
-  const ptx::Opcode& op = *in.info->opcode;
-  if (op.has(word<"tensormap::generic">())) {
-    if (op.has(word<"acquire">())) publish_maps(x, in);
+  if (in.info->has<"tensormap::generic">()) {
+    if (in.info->has<"acquire">()) publish_maps(x, in);
     return Flow::next;
   }
-  if (op.has(word<"proxy">())) {
+  if (in.info->has<"proxy">()) {
     // Aliases of one address are not modelled apart.
-    if (!op.has(word<"alias">())) proxy_fence(x);
+    if (!in.info->has<"alias">()) proxy_fence(x);
     return Flow::next;
   }
-  if (op.has(word<"mbarrier_init">())) return Flow::next;
+  if (in.info->has<"mbarrier_init">()) return Flow::next;
   memory_fence(x, *in.info);
   return Flow::next;
 }

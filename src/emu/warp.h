@@ -79,6 +79,7 @@ struct CpAsync {
   std::uint32_t pc = 0;
   std::uint32_t pending = 0;           ///< lanes whose data has not moved
   std::uint32_t bytes = 0;             ///< of the destination
+  bool row = false;                    ///< 32 consecutive elements, `to` and `from` of the first
   std::array<std::uint32_t, 32> to{};  ///< shared addresses
   std::array<std::uint64_t, 32> from{};
   std::array<std::uint32_t, 32> source_bytes{};  ///< the rest is zeros
