@@ -38,6 +38,10 @@ TEST_F(GatedActivation, MatchesTheReferenceOverWidths) {
   }
 }
 
+TEST_F(GatedActivation, IsRightInEveryConfiguration) {
+  run_candidates(silu_and_mul_operator(), {random("x", bf16, {5, 1040})});
+}
+
 TEST_F(GatedActivation, MatchesTheReferenceOverTypes) {
   for (Type type : {bf16, f16, f32}) {
     for (const Operator* op : kGatedOperators)

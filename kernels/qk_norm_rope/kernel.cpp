@@ -14,12 +14,16 @@ namespace {
 
 using QkParameters = QkArguments<Tensor>;
 
-/// A thread's consecutive elements of its head.
-struct Piece {
+/// Consecutive elements of a head, the same of each of the thread's heads.
+struct Span {
   Value column;
   Value active;  // inside the head, and the head exists
-  Fragment stored, wide;
-  std::optional<Fragment> weight = {};
+};
+
+/// A span of one head. Widened where it is used, so that loads of many heads fit the registers.
+struct Piece {
+  Span span;
+  Fragment stored;
 };
 
 class QkKernel {
@@ -31,27 +35,31 @@ class QkKernel {
         weight_bias_(weight_bias),
         lane_(linear_thread_idx() % config.lanes) {}
 
-  /// Every lane takes part in the sum: heads that do not exist count as zeros.
+  /// Every lane takes part in the sum: heads that do not exist count as zeros. All loads are on
+  /// their way before the first sum.
   void run() const {
     Type index = c_.wide_index ? s64 : s32;
-    int heads = c_.q_heads + c_.k_heads;
+    int groups = (c_.q_heads + c_.k_heads) / c_.heads;  // of a token
     Value id = block_idx().x.to(index) * (c_.threads / c_.lanes) +
                (linear_thread_idx() / c_.lanes).to(index);
-    Value token = id / heads;
-    Head head{token, (id % heads).to(s32), token < to_value(t_.q.shape()[0].value()).to(index)};
-    std::vector<Piece> pieces = load_pieces(head);
+    Value token = id / groups;
+    Head first{token, (id % groups).to(s32) * c_.heads,
+               token < to_value(t_.q.shape()[0].value()).to(index)};
+    const std::vector<Span> spans = spans_of(first);
+    std::vector<std::vector<Piece>> heads;
+    for (int i = 0; i < c_.heads; ++i)
+      heads.push_back(load_pieces(first.next(i), spans));
+    const std::vector<Fragment> weights = load_weights(first, spans);
     std::optional<Turn> turn;
-    if (c_.style != RopeStyle::none) turn.emplace(load_turn(head));
-    if (c_.norm) normalise(pieces);
-    if (turn) rotate(pieces, *turn);
-    Tensor out = head_of(t_.q_out, t_.k_out, head);
-    for (const Piece& piece : pieces)
-      store_if(piece.active, out(piece.column), piece.wide.to(t_.q.type()));
+    if (c_.style != RopeStyle::none) turn.emplace(load_turn(first));
+    for (int i = 0; i < c_.heads; ++i)
+      finish(first.next(i), heads[static_cast<std::size_t>(i)], weights, turn);
   }
 
  private:
   struct Head {
     Value token, head, exists;
+    Head next(int i) const { return i == 0 ? *this : Head{token, head + i, exists}; }
   };
   /// Cosines and sines of the thread's rotated pieces: one of each a pair of pieces (neox) or a
   /// piece (interleaved).
@@ -84,30 +92,53 @@ class QkKernel {
     return at(select(is_q(head), address(q, head.head), address(k, head.head - c_.q_heads)));
   }
 
-  /// The turned pieces first: for neox pairs of pieces half the rotary part apart.
-  std::vector<Piece> load_pieces(const Head& head) const {
-    Tensor in = head_of(t_.q, t_.k, head);
-    std::vector<Piece> pieces;
-    auto add = [&](const Value& column, const Value& inside) {
-      Value active = head.exists && inside;
-      Fragment stored = load_if(active, in(column), c_.vector_elems);
-      pieces.push_back({column, active, stored, stored.to(f32)});
-      if (c_.norm) pieces.back().weight = load_weight(head, column, active);
-    };
+  /// The turned spans first: for neox pairs of spans half the rotary part apart.
+  std::vector<Span> spans_of(const Head& head) const {
+    std::vector<Span> spans;
     int turned = turned_elems();
     for (int round = 0; round < rounds(turned); ++round) {
-      add(column(round), column(round) < turned);
-      if (c_.style == RopeStyle::neox) add(column(round) + turned, column(round) < turned);
+      Value active = head.exists && column(round) < turned;
+      spans.push_back({column(round), active});
+      if (c_.style == RopeStyle::neox) spans.push_back({column(round) + turned, active});
     }
     int rest = c_.d - c_.rotary;
     for (int round = 0; round < rounds(rest); ++round)
-      add(column(round) + c_.rotary, column(round) < rest);
+      spans.push_back({column(round) + c_.rotary, head.exists && column(round) < rest});
+    return spans;
+  }
+
+  std::vector<Piece> load_pieces(const Head& head, const std::vector<Span>& spans) const {
+    Tensor in = head_of(t_.q, t_.k, head);
+    std::vector<Piece> pieces;
+    for (const Span& span : spans)
+      pieces.push_back({span, load_if(span.active, in(span.column), c_.vector_elems)});
     return pieces;
   }
 
-  std::optional<Fragment> load_weight(const Head& head, const Value& column,
-                                      const Value& active) const {
-    if (!t_.q_weight && !t_.k_weight) return std::nullopt;
+  void finish(const Head& head, const std::vector<Piece>& pieces,
+              const std::vector<Fragment>& weights, const std::optional<Turn>& turn) const {
+    std::vector<Fragment> wide;
+    for (const Piece& piece : pieces)
+      wide.push_back(piece.stored.to(f32));
+    if (c_.norm) normalise(wide, weights);
+    if (turn) rotate(wide, *turn);
+    Tensor out = head_of(t_.q_out, t_.k_out, head);
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      const Span& span = pieces[i].span;
+      store_if(span.active, out(span.column), wide[i].to(t_.q.type()));
+    }
+  }
+
+  /// One a span; none without weights.
+  std::vector<Fragment> load_weights(const Head& head, const std::vector<Span>& spans) const {
+    std::vector<Fragment> weights;
+    if (!c_.norm || (!t_.q_weight && !t_.k_weight)) return weights;
+    for (const Span& span : spans)
+      weights.push_back(load_weight(head, span.column, span.active));
+    return weights;
+  }
+
+  Fragment load_weight(const Head& head, const Value& column, const Value& active) const {
     auto factors = [&](const Tensor& weight, const Value& mine) {
       Fragment factor = load_if(active && mine, weight(column), c_.vector_elems).to(f32);
       if (c_.has_weight_bias) factor = factor + weight_bias_;
@@ -144,30 +175,30 @@ class QkKernel {
     return turn;
   }
 
-  void normalise(std::vector<Piece>& pieces) const {
+  void normalise(std::vector<Fragment>& head, const std::vector<Fragment>& weights) const {
     std::vector<Value> sums;
-    for (const Piece& piece : pieces) {
+    for (const Fragment& part : head) {
       Var sum(f32, 0.0f);
       for (int i = 0; i < c_.vector_elems; ++i)
-        sum = fma(piece.wide[i], piece.wide[i], sum);
+        sum = fma(part[i], part[i], sum);
       sums.emplace_back(sum);
     }
     auto add = [](const Value& a, const Value& b) { return a + b; };
     Value squares = warp_reduce(rows::tree_sum(std::move(sums)), add, c_.lanes);
     Value factor = rsqrt_approx(fma(squares, 1.0f / static_cast<float>(c_.d), eps_));
-    for (Piece& piece : pieces) {
-      piece.wide = piece.wide * factor;
-      if (piece.weight) piece.wide = piece.wide * *piece.weight;
-      if (c_.round_between) piece.wide = piece.wide.to(t_.q.type()).to(f32);
+    for (std::size_t i = 0; i < head.size(); ++i) {
+      head[i] = head[i] * factor;
+      if (!weights.empty()) head[i] = head[i] * weights[i];
+      if (c_.round_between) head[i] = head[i].to(t_.q.type()).to(f32);
     }
   }
 
-  void rotate(std::vector<Piece>& pieces, const Turn& turn) const {
+  void rotate(std::vector<Fragment>& head, const Turn& turn) const {
     for (std::size_t round = 0; round < turn.cosines.size(); ++round) {
       if (c_.style == RopeStyle::neox) {
-        rotate_pair(pieces[2 * round].wide, pieces[2 * round + 1].wide, turn, round);
+        rotate_pair(head[2 * round], head[2 * round + 1], turn, round);
       } else {
-        rotate_neighbours(pieces[round].wide, turn, round);
+        rotate_neighbours(head[round], turn, round);
       }
     }
   }
@@ -207,7 +238,8 @@ Traced QkPlan::trace(ptx::Target target) const {
       .name = op + "_" + std::string(name(tensors.q.type)) + "_" + std::to_string(config.q_heads) +
               "x" + std::to_string(config.k_heads) + "x" + std::to_string(config.d) + style,
       .target = target,
-      .block = {config.threads, 1, 1}};
+      .block = {config.threads, 1, 1},
+      .min_blocks_per_sm = config.resident};
   using Maybe = std::optional<Tensor>;
   auto body = [this](const Tensor& q, const Tensor& k, const Maybe& q_weight, const Maybe& k_weight,
                      const Maybe& positions, const Maybe& cos_sin, const Tensor& q_out,

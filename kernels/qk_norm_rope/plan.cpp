@@ -139,13 +139,6 @@ int vector_elems(const QkConfig& config, Type type) {
   return elems;
 }
 
-/// Two accesses a thread are best (measured on an H200 for norms of rows).
-int lanes_of_head(const QkConfig& config) {
-  std::int64_t accesses = rows::ceil_div(config.d, config.vector_elems);
-  std::int64_t lanes = rows::power_of_two_from(rows::ceil_div(accesses, 2));
-  return static_cast<int>(std::min<std::int64_t>(lanes, 32));
-}
-
 /// Bytes that divide the addresses of all accesses.
 int alignment_bytes(const QkTensors& t, int vector_elems) {
   std::int64_t size = bytes(t.q.type);
@@ -173,13 +166,14 @@ std::string to_string(const QkConfig& c) {
   return "hq=" + std::to_string(c.q_heads) + " hk=" + std::to_string(c.k_heads) +
          " d=" + std::to_string(c.d) + " r=" + std::to_string(c.rotary) +
          " v=" + std::to_string(c.vector_elems) + " l=" + std::to_string(c.lanes) +
-         " a=" + std::to_string(c.alignment_bytes) + " t=" + std::to_string(c.threads) +
-         (c.norm ? " norm " : " ") + style_text(c.style) + (c.round_between ? " round" : "") +
+         " a=" + std::to_string(c.alignment_bytes) + " t=" + std::to_string(c.threads) + "x" +
+         std::to_string(c.heads) + "x" + std::to_string(c.resident) + (c.norm ? " norm " : " ") +
+         style_text(c.style) + (c.round_between ? " round" : "") +
          (c.has_weight_bias ? " weight_bias" : "") + (c.wide_index ? " wide" : "");
 }
 
-QkPlan plan_qk(std::string_view op, const QkTensors& tensors, const QkOptions& options,
-               SourceLoc at) {
+QkPlan plan_qk(std::string_view op, const DeviceProperties& device, const QkTensors& tensors,
+               const QkOptions& options, SourceLoc at) {
   QkPlan plan;
   plan.op = op;
   plan.options = options;
@@ -200,7 +194,7 @@ QkPlan plan_qk(std::string_view op, const QkTensors& tensors, const QkOptions& o
   config.d = static_cast<int>(tensors.q.shape[2]);
   if (options.style != RopeStyle::none) config.rotary = static_cast<int>(tensors.cos_sin->shape[1]);
   config.vector_elems = vector_elems(config, tensors.q.type);
-  config.lanes = lanes_of_head(config);
+  choose_threads(op, device, tensors.q, config);
   config.alignment_bytes = alignment_bytes(tensors, config.vector_elems);
   std::int64_t head_count = tensors.q.shape[0] * (config.q_heads + config.k_heads);
   config.wide_index = head_count > (std::int64_t{1} << 30);
@@ -219,7 +213,8 @@ QkPlan plan_qk(std::string_view op, const QkTensors& tensors, const QkOptions& o
                dynamic(tensors.cos_sin),
                tensor_arg(tensors.q_out, kTokens),
                tensor_arg(tensors.k_out, kTokens)};
-  plan.launch.grid.x = rows::row_blocks(head_count, config.threads / config.lanes, caller);
+  plan.launch.grid.x =
+      rows::row_blocks(head_count / config.heads, config.threads / config.lanes, caller);
   plan.launch.block.x = config.threads;
   return plan;
 }

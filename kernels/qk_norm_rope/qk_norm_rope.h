@@ -54,9 +54,15 @@ struct QkConfig {
   int lanes = 8;             ///< threads of a head
   int alignment_bytes = 16;  ///< of every access of q, k and the outputs
   int threads = 128;
+  int heads = 1;     ///< that a thread takes part in, of one token: they share weights and angles
+  int resident = 0;  ///< blocks that a multiprocessor must hold, which bounds registers; 0: any
   friend bool operator==(const QkConfig&, const QkConfig&) = default;
 };
 std::string to_string(const QkConfig& config);
+
+/// Tuned: lanes, threads, heads and resident. The rest of `config` is set.
+void choose_threads(std::string_view op, const DeviceProperties& device, const View& q,
+                    QkConfig& config);
 
 struct QkPlan {
   std::string op;
@@ -72,8 +78,8 @@ struct QkPlan {
 };
 
 /// Checks the arguments and chooses the configuration. `op` begins messages and names the kernel.
-QkPlan plan_qk(std::string_view op, const QkTensors& tensors, const QkOptions& options,
-               SourceLoc at = SourceLoc::here());
+QkPlan plan_qk(std::string_view op, const DeviceProperties& device, const QkTensors& tensors,
+               const QkOptions& options, SourceLoc at = SourceLoc::here());
 /// Runs on the stream. Allocates nothing on the device and does not wait.
 void launch_qk(const Stream& stream, const QkPlan& plan, SourceLoc at = SourceLoc::here());
 

@@ -145,13 +145,13 @@ std::vector<OutputSpec> outputs(const Arguments& arguments) {
 }
 
 template <Kind K>
-QkPlan plan_of(const Arguments& arguments) {
-  return plan_qk(op_name(K), tensors_of<K>(arguments), options_of<K>(arguments));
+QkPlan plan_of(const DeviceProperties& device, const Arguments& arguments) {
+  return plan_qk(op_name(K), device, tensors_of<K>(arguments), options_of<K>(arguments));
 }
 
 template <Kind K>
-void launch(const Device&, const Stream& stream, const Arguments& arguments) {
-  launch_qk(stream, plan_of<K>(arguments));
+void launch(const Device& device, const Stream& stream, const Arguments& arguments) {
+  launch_qk(stream, plan_of<K>(device.properties(), arguments));
 }
 
 template <Kind K>
@@ -196,7 +196,7 @@ std::int64_t bytes(const Arguments& arguments) {
 template <Kind K>
 std::vector<Traced> trace(const Arguments& arguments, ptx::Target target) {
   std::vector<Traced> traced;
-  traced.push_back(plan_of<K>(arguments).trace(target));
+  traced.push_back(plan_of<K>(DeviceProperties{}, arguments).trace(target));
   return traced;
 }
 

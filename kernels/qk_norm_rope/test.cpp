@@ -54,6 +54,12 @@ class QkNormRope : public OperatorTest {
   const Operator& rope = rope_operator();
 };
 
+TEST_F(QkNormRope, IsRightInEveryConfiguration) {
+  Heads h{.tokens = 5, .q = 4, .k = 2, .d = 64};
+  run_candidates(norm_rope, with_table(with_weights(bf16, h, bf16), 64), {{"style", "neox"}});
+  run_candidates(rope, with_table(heads(bf16, h), 32), {{"style", "interleaved"}});
+}
+
 TEST_F(QkNormRope, NormalisesHeadsOfAllSizes) {
   for (std::int64_t d : {1, 7, 32, 64, 72, 80, 96, 128, 192, 256, 512})
     run(norm, with_weights(bf16, {.d = d}, bf16));
@@ -146,7 +152,8 @@ TEST_F(QkNormRope, WorksInPlaceInPackedRows) {
                      stride);
   };
   View q = part(0, kQ), k = part(kQ, kK);
-  launch_qk(stream, plan_qk("qk_norm", {.q = q, .k = k, .q_out = q, .k_out = k}, {}));
+  launch_qk(stream,
+            plan_qk("qk_norm", device.properties(), {.q = q, .k = k, .q_out = q, .k_out = k}, {}));
   stream.synchronize();
 
   std::vector<double> before = to_doubles(packed), q_values, k_values;
@@ -207,7 +214,7 @@ TEST_F(QkNormRope, RefusesPartsThatOverlap) {
   View q = make_view(4096, bf16, shape, stride);
   View k = make_view(4096 + 128, bf16, shape, stride);  // one head further on
   try {
-    plan_qk("qk_norm", {.q = q, .k = k, .q_out = q, .k_out = k}, {});
+    plan_qk("qk_norm", device.properties(), {.q = q, .k = k, .q_out = q, .k_out = k}, {});
     ADD_FAILURE() << "accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.message(), "qk_norm: q and k_out overlap; they must be apart");

@@ -132,6 +132,19 @@ TEST_F(Quantize, ExpandsEveryCodeInEveryFormat) {
   }
 }
 
+TEST_F(Quantize, ExpandsInEveryConfiguration) {
+  const std::vector<Array> packed =
+      run(op, {random("x", bf16, {3, 2048})}, {{"format", "fp8_block"}});
+  run_candidates(back, packed, {{"format", "fp8_block"}});
+}
+
+// One correction of a quotient would leave some a unit off, which a code of 4 bits seldom shows.
+TEST_F(Quantize, DividesAsExactlyWithScalesOfAllSizes) {
+  for (double size : {1e-20, 1e-6, 1.0, 1e20, 1e36})
+    run(op, {random("x", f32, {16, 1024}, size)}, {{"floor", "1e-24"}});
+  run(op, {random("x", f32, {4, 1024}, 1e-29)}, {{"floor", "1e-30"}});
+}
+
 TEST_F(Quantize, RoundTripsWithinHalfAStep) {
   Array x = random("x", f32, {4, 256}, 3);
   std::vector<Array> out = run(op, {x}, {{"format", "fp8_block"}});

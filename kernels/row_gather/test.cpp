@@ -29,6 +29,12 @@ TEST_F(RowGather, CopiesRowsOfEveryTypeAndWidth) {
   }
 }
 
+TEST_F(RowGather, IsRightInEveryConfiguration) {
+  run_candidates(gather, {random("src", bf16, {9, 1032}), ids({3, -1, 8, 9, 0, 5})});
+  run_candidates(embed, {random("table", bf16, {9, 1032}), ids({3, -1, 8, 9, 0, 5})},
+                 {{"scale", "3"}});
+}
+
 TEST_F(RowGather, TakesIndicesOfBothTypes) {
   for (Type type : {s32, s64}) {
     run(gather, {random("src", f16, {9, 64}), ids({3, -1, 8, 9, 0}, type)});

@@ -61,6 +61,7 @@ struct RowNormConfig {
   SumRounding rounding = SumRounding::round_first;
   bool merged = false;        ///< mean and variance by one reduction of the threads' own
   bool late_weights = false;  ///< w and bias are loaded after the reduction
+  int resident = 0;           ///< blocks that a multiprocessor must hold; 0: any
   friend bool operator==(const RowNormConfig&, const RowNormConfig&) = default;
 };
 std::string to_string(const RowNormConfig& config);

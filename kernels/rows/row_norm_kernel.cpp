@@ -266,7 +266,8 @@ Traced RowNormPlan::trace(ptx::Target target) const {
               (config.rounding == SumRounding::keep_f32 ? "_keep_f32" : "") +
               (config.order == WeightOrder::after_rounding ? "_cast_before_weight" : ""),
       .target = target,
-      .block = {config.row.threads(), 1, 1}};
+      .block = {config.row.threads(), 1, 1},
+      .min_blocks_per_sm = config.resident};
   using Maybe = std::optional<Tensor>;
   auto body = [this](const Tensor& x, const Maybe& w, const Tensor& y, const Maybe& rstd,
                      const Maybe& bias, const Maybe& residual, const Maybe& extra,

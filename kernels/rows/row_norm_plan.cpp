@@ -172,6 +172,7 @@ void choose_rows(RowNormPlan& plan, const DeviceProperties& device) {
   row.rows_per_block = blocks.rows;
   row.turns = blocks.turns;
   plan.config.late_weights = blocks.late == 1;
+  plan.config.resident = blocks.resident;
 }
 
 }  // namespace
@@ -182,7 +183,8 @@ std::string to_string(const RowNormConfig& c) {
          (c.has_weight_bias ? " weight_bias" : "") +
          (c.order == WeightOrder::after_rounding ? " cast_before_weight" : "") +
          (c.rounding == SumRounding::keep_f32 ? " keep_f32" : "") + (c.merged ? " merged" : "") +
-         (c.late_weights ? " late" : "");
+         (c.late_weights ? " late" : "") +
+         (c.resident > 0 ? " m=" + std::to_string(c.resident) : "");
 }
 
 RowNormPlan plan_row_norm(std::string_view op, Statistics statistics,

@@ -13,11 +13,12 @@ namespace {
 
 constexpr int kWarp = 32;
 constexpr int kMaxThreads = 1024;
+constexpr int kMaxThreadsOfSm = 2048;
 
 constexpr std::array kThreads{4,   8,   16,  32,  64,  96,  128, 160, 192, 224,
                               256, 320, 384, 448, 512, 640, 768, 896, 1024};
 constexpr std::array kRows{1, 2, 4, 8, 16, 32};
-constexpr std::array kTurns{1, 2, 4, 8, 16, 32};
+constexpr std::array kTurns{1, 2, 4, 8, 16};
 constexpr std::array kNoOrYes{0, 1};
 constexpr std::array kNo{0};
 
@@ -26,8 +27,9 @@ constexpr std::array<tune::Knob, 2> kOrderKnobs{{{"threads", kThreads}, {"merged
 constexpr std::array<tune::Knob, 2> kCentredKnobs{{{"threads", kThreads}, {"merged", kNoOrYes}}};
 constexpr std::array<tune::KeySpec, 5> kBlocksKeys{
     {{"bits"}, {"operands"}, {"threads"}, {"accesses"}, {"rows", tune::Match::nearest}}};
-constexpr std::array<tune::Knob, 3> kBlocksKnobs{
-    {{"rows", kRows}, {"turns", kTurns}, {"late", kNoOrYes}}};
+constexpr std::array kResident{0, 1, 2, 4, 8};
+constexpr std::array<tune::Knob, 4> kBlocksKnobs{
+    {{"rows", kRows}, {"turns", kTurns}, {"late", kNoOrYes}, {"resident", kResident}}};
 constexpr std::array<tune::Reducible, 1> kReducible{{{"T", 67}}};
 
 /// Measured on an H200 over H = 2048, 4096, 7168, 8192 with 1, 64 and 32768 rows: two accesses a
@@ -58,19 +60,20 @@ bool valid_order(const DeviceProperties&, const tune::Key& key, const tune::Conf
 tune::Config standard_blocks(const DeviceProperties& device, const tune::Key& key) {
   constexpr int kThreadsOfManyRows = 128;
   const auto [bits, operands, threads, accesses, rows, f, g, i] = key;
-  if (threads > kWarp || accesses == 0) return {1, 1, 0};
+  if (threads > kWarp || accesses == 0) return {1, 1, 0, 0};
   const bool many = rows * threads > std::int64_t{device.sm_count} * kWarp;
   const std::int64_t together = many ? kThreadsOfManyRows : kWarp;
-  return {static_cast<int>(together / threads), 1, 0};
+  return {static_cast<int>(together / threads), 1, 0, 0};
 }
 
 /// Rows share a block of whole warps where each has at most one; turns reload nothing that is late.
 bool valid_blocks(const DeviceProperties&, const tune::Key& key, const tune::Config& config) {
   const auto [bits, operands, threads, accesses, rows, f, g, i] = key;
-  const auto [together, turns, late, c, d, j, k, l] = config;
+  const auto [together, turns, late, resident, c, d, j, k] = config;
   if (together < 1 || turns < 1 || turns > 1024 || late < 0 || late > 1) return false;
   const std::int64_t all = together * threads;
   if (all > kMaxThreads || all % kWarp != 0 || (together > 1 && threads > kWarp)) return false;
+  if (resident < 0 || resident * all > kMaxThreadsOfSm) return false;
   if (accesses == 0) return together == 1 && turns == 1 && late == 0;
   if (operands == 1 && late == 1) return false;  // nothing to load late
   return turns == 1 || (late == 0 && turns <= rows);
@@ -115,7 +118,7 @@ RowBlocks choose_row_blocks(std::string_view op, const DeviceProperties& device,
                             const RowBlocksKey& key) {
   const tune::Config config = tune::choose(
       spaces_of(op).blocks, device, {key.bits, key.operands, key.threads, key.accesses, key.rows});
-  return {config[0], config[1], config[2]};
+  return {config[0], config[1], config[2], config[3]};
 }
 
 }  // namespace tilewright::rows

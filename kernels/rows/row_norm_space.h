@@ -30,9 +30,10 @@ struct RowBlocksKey {
   std::int64_t rows = 1;
 };
 struct RowBlocks {
-  int rows = 1;   ///< of a block at once
-  int turns = 1;  ///< of a block, with the weights kept
-  int late = 0;   ///< 1: weights are loaded after the reduction, in fewer registers
+  int rows = 1;      ///< of a block at once
+  int turns = 1;     ///< of a block, with the weights kept
+  int late = 0;      ///< 1: weights are loaded after the reduction, in fewer registers
+  int resident = 0;  ///< blocks that a multiprocessor must hold, which bounds registers; 0: any
 };
 
 /// `op` is rms_norm, fused_add_rms_norm or layer_norm: each has records of its own.

@@ -41,6 +41,11 @@ TEST_F(TileCopy, TakesTheAlignmentThatAddressesHave) {
   }
 }
 
+TEST_F(TileCopy, IsRightInEveryConfiguration) {
+  run_candidates(op, {random("src", f16, {37, 104})});
+  run_candidates(op, {random("src", u8, {9, 30})}, {}, Placement{.row_padding = 1});
+}
+
 TEST_F(TileCopy, TakesTilesThatTheCallerChooses) {
   run(op, {random("src", f16, {100, 256})}, {{"tile_m", "32"}, {"threads", "256"}});
   run(op, {random("src", f32, {50, 30})}, {{"tile_m", "16"}, {"threads", "64"}});
