@@ -106,24 +106,28 @@ struct Checks {
   }
 
   void memory(const Workspace& workspace) const {
-    std::vector<std::pair<const View*, const char*>> all{{&t.x, "x"}, {&t.ids, "ids"}};
-    auto add = [&](const std::optional<View>& view, const char* which) {
-      if (view) all.emplace_back(&*view, which);
+    using Named = std::pair<const View*, const char*>;
+    std::vector<Named> inputs{{&t.x, "x"}, {&t.ids, "ids"}};
+    std::vector<Named> outputs{{&t.x_perm, "x_perm"},
+                               {&t.counts, "counts"},
+                               {&t.offsets, "offsets"},
+                               {&t.slot, "slot"},
+                               {&t.total_rows, "total_rows"}};
+    auto add = [](std::vector<Named>& list, const std::optional<View>& view, const char* which) {
+      if (view) list.emplace_back(&*view, which);
     };
-    add(t.scales, "scales");
-    std::size_t first_output = all.size();
-    all.insert(all.end(), {{&t.x_perm, "x_perm"},
-                           {&t.counts, "counts"},
-                           {&t.offsets, "offsets"},
-                           {&t.slot, "slot"},
-                           {&t.total_rows, "total_rows"}});
-    add(t.scales_perm, "scales_perm");
-    add(t.sorted_token_ids, "sorted_token_ids");
-    add(t.block_expert, "block_expert");
-    for (std::size_t out = first_output; out < all.size(); ++out) {
-      for (std::size_t other = 0; other < out; ++other)
-        rows::check_apart(*all[other].first, all[other].second, *all[out].first, all[out].second,
-                          caller);
+    add(inputs, t.scales, "scales");
+    add(outputs, t.scales_perm, "scales_perm");
+    add(outputs, t.sorted_token_ids, "sorted_token_ids");
+    add(outputs, t.block_expert, "block_expert");
+    auto apart = [&](const Named& a, const Named& b) {
+      rows::check_apart(*a.first, a.second, *b.first, b.second, caller);
+    };
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      for (const Named& input : inputs)
+        apart(input, outputs[i]);
+      for (std::size_t other = 0; other < i; ++other)
+        apart(outputs[other], outputs[i]);
     }
     std::int64_t needed = moe_dispatch_workspace_bytes(options);
     if (workspace.size_bytes < needed)
