@@ -8,7 +8,7 @@
 namespace tilewright::kda {
 namespace {
 
-/// A row's sum of products: a chain in each piece, pieces in a tree, lanes in a butterfly.
+/// A lane's part of product().
 Value dot(const Pieces& a, const Pieces& b) {
   std::vector<Value> sums;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -33,6 +33,8 @@ Value over_row(const Value& mine) {
 }
 
 }  // namespace
+
+Value product(const Pieces& a, const Pieces& b) { return over_row(dot(a, b)); }
 
 Value row_lane() { return lane_idx() % kRowLanes; }
 Value row_of_lane() { return lane_idx() / kRowLanes; }
@@ -69,6 +71,31 @@ void StateRows::store(int r, const Tensor& row, StoreOptions options) const {
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     Value at = first + static_cast<int>(i) * kPieceStep;
     tilewright::store(row(at), pieces[i], options);
+  }
+}
+
+void StateRows::load_columns(const Tensor& columns, const Value& first) const {
+  Value k = row_lane() * kPieceElems;
+  for (std::size_t i = 0; i < rows_[0].size(); ++i) {
+    for (int e = 0; e < kPieceElems; ++e) {
+      Value at = k + (static_cast<int>(i) * kPieceStep + e);
+      Fragment column = tilewright::load(columns(at, first), rows());
+      for (std::size_t r = 0; r < rows_.size(); ++r)
+        rows_[r][i][e] = column[r];
+    }
+  }
+}
+
+void StateRows::store_columns(const Tensor& columns, const Value& first) const {
+  Value k = row_lane() * kPieceElems;
+  for (std::size_t i = 0; i < rows_[0].size(); ++i) {
+    for (int e = 0; e < kPieceElems; ++e) {
+      Value at = k + (static_cast<int>(i) * kPieceStep + e);
+      Fragment column = Fragment::undefined(f32, rows());
+      for (std::size_t r = 0; r < rows_.size(); ++r)
+        column[r] = rows_[r][i][e];
+      tilewright::store(columns(at, first), column);
+    }
   }
 }
 

@@ -21,6 +21,10 @@ using Pieces = std::vector<Fragment>;
 /// Pre: `first` is the vector's first element, in f32; K is a multiple of 32.
 Pieces load_pieces(const Tensor& vector, int k);
 
+/// The sum of products of two vectors: a chain in each piece, pieces in a tree, lanes in a
+/// butterfly. All lanes take part.
+Value product(const Pieces& a, const Pieces& b);
+
 /// What a token does to the state, besides the rows' own values.
 struct TokenVectors {
   Pieces decay, k, q;
@@ -43,6 +47,9 @@ class StateRows {
   /// Row r from or to a tensor of K elements.
   void load(int r, const Tensor& row, LoadOptions options = {}) const;
   void store(int r, const Tensor& row, StoreOptions options = {}) const;
+  /// All rows from or to the columns of a tensor [K, V], from column `first` on.
+  void load_columns(const Tensor& columns, const Value& first) const;
+  void store_columns(const Tensor& columns, const Value& first) const;
 
   /// S <- S diag(decay); d = beta (v - S k); S <- S + d k; o = S q. The sum for o is taken before
   /// the update, (S q) + d (k q), so that both sums are under way at once. All lanes take part.

@@ -32,6 +32,10 @@ Fragment decay_factors(const Fragment& u, const Value& rate, bool safe, const Ga
   });
 }
 
+Fragment decay_factors(const Fragment& g) {
+  return map(g, [](const Value& each) { return exp2_approx(each * kLog2E); });
+}
+
 double log_decay(double u, double a_log, const GateOptions& options) {
   double rate = std::exp(a_log);
   if (options.lower_bound) return *options.lower_bound / (1 + std::exp(-rate * u));

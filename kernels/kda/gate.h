@@ -31,6 +31,9 @@ Value gate_rate(const Value& a_log);
 /// The decay factors e^g of channels with u = `u` (f32).
 Fragment decay_factors(const Fragment& u, const Value& rate, bool safe, const GateParameters& p);
 
+/// e^g of log decays g.
+Fragment decay_factors(const Fragment& g);
+
 /// The log decay g on the host, in double.
 double log_decay(double u, double a_log, const GateOptions& options);
 

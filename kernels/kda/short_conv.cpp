@@ -3,6 +3,9 @@
 #include "kernels/kda/short_conv.h"
 
 #include "kernels/kda/gate.h"
+#include "tilewright/bit.h"
+#include "tilewright/control.h"
+#include "tilewright/math.h"
 
 namespace tilewright::kda {
 namespace {
@@ -13,7 +16,58 @@ bool taps_contiguous(const Tensor& pool) {
   return stride[stride.rank() - 1].value().is_static(1);
 }
 
-Value bf16_rounded(const Value& x) { return x.to(bf16).to(f32); }
+/// A lane's convolutions before their activation.
+struct Sums {
+  Fragment z;
+  Fragment partial;  ///< the magnitudes of all partial sums: each was rounded to 2^-24 of itself
+};
+
+Sums sums_of(const Fragment& taps, const Fragment& bias, const Inputs& inputs) {
+  Sums sums{bias.clone(), Fragment(f32, kLaneChannels)};
+  for (int i = 0; i < kLaneChannels; ++i) {
+    Var partial(f32, 0.0f);
+    for (int tap = 0; tap < kTaps; ++tap) {
+      sums.z[i] = fma(taps[i * kTaps + tap], inputs[static_cast<std::size_t>(tap)][i], sums.z[i]);
+      partial = partial + abs(sums.z[i]);
+    }
+    sums.partial[i] = partial;
+  }
+  return sums;
+}
+
+constexpr std::uint32_t kBf16Bits = 0xffff0000u;
+
+/// The f32 number half way between the two bf16 numbers around `y`.
+Value tie_at(const Value& y) { return ((y.bitcast(u32) & kBf16Bits) | 0x8000u).bitcast(f32); }
+
+/// Whether `y`, an approximation of silu(z), may be on the other side of the tie than silu(z). The
+/// slope of silu is at most 1.1; approximate e^x, 1 / x and their arguments are off by 2^-21 and
+/// |z| 2^-23 together.
+Value near_tie(const Value& y, const Value& z, const Value& partial) {
+  Value of_activation = abs(y) * fma(abs(z), 0x1p-23f, 0x1p-21f);
+  return abs(y - tie_at(y)) <= fma(partial, 0x1p-23f, of_activation);
+}
+
+/// Element `index`, known to the device, of a fragment of which `step` apart ones are looked at.
+Value pick(const Fragment& values, const Value& index, int first, int step) {
+  Value a = select(index == 0, values[first], values[first + step]);
+  Value b = select(index == 2, values[first + 2 * step], values[first + 3 * step]);
+  return select(index < 2, a, b);
+}
+
+/// silu of channel `index` in f64, against the tie: y (1 + e^-z) = z needs no division.
+Value rounded_exactly(const Value& index, const Value& y, const Fragment& taps,
+                      const Fragment& bias, const Inputs& inputs) {
+  Var z(pick(bias, index, 0, 1).to(f64));
+  for (int tap = 0; tap < kTaps; ++tap) {
+    Value x = pick(inputs[static_cast<std::size_t>(tap)], index, 0, 1).to(f64);
+    z = fma(pick(taps, index, tap, kTaps).to(f64), x, z);
+  }
+  Value tie = tie_at(y);
+  Value beyond = abs(z) > abs(tie.to(f64)) * (exp(-Value(z)) + 1.0);
+  Value below = y.bitcast(u32) & kBf16Bits;
+  return (below + select(beyond, constant(u32, 0x10000), constant(u32, 0))).bitcast(f32);
+}
 
 }  // namespace
 
@@ -26,17 +80,26 @@ ConvWeights load_conv_weights(const Tensor& weight, const std::optional<Tensor>&
 
 Fragment convolve(const ConvWeights& weights, const Inputs& inputs) {
   Fragment taps = weights.taps.to(f32);
-  Fragment out(f32, kLaneChannels);
-  if (weights.bias) {
-    out.assign(weights.bias->to(f32));
-  } else {
-    out.fill(0.0f);
+  Fragment bias(f32, kLaneChannels);
+  bias.fill(0.0f);
+  if (weights.bias) bias.assign(weights.bias->to(f32));
+  Sums sums = sums_of(taps, bias, inputs);
+  Fragment y = map(sums.z, [](const Value& z) { return z * sigmoid_approx(z); });
+  Fragment rounded = y.to(bf16).to(f32);
+  Var unsure(u32, 0);  // bit i: channel i
+  for (int i = 0; i < kLaneChannels; ++i) {
+    Value near = near_tie(y[i], sums.z[i], sums.partial[i]);
+    unsure = unsure | select(near, constant(u32, 1 << i), constant(u32, 0));
   }
-  for (int tap = 0; tap < kTaps; ++tap) {
-    for (int i = 0; i < kLaneChannels; ++i)
-      out[i] = fma(taps[i * kTaps + tap], inputs[static_cast<std::size_t>(tap)][i], out[i]);
-  }
-  return map(out, [](const Value& z) { return bf16_rounded(z * sigmoid_approx(z)); });
+  while_([&] { return unsure != 0; },
+         [&] {
+           Value index = clz(brev(unsure));  // the lowest bit that is set
+           Value exact = rounded_exactly(index, pick(y, index, 0, 1), taps, bias, inputs);
+           for (int i = 0; i < kLaneChannels; ++i)
+             rounded[i] = select(index == i, exact, rounded[i].get());
+           unsure = unsure & (unsure - 1);
+         });
+  return rounded;
 }
 
 History load_history(const Tensor& state, const Value& line, const Value& channel,

@@ -28,7 +28,8 @@ struct ConvWeights {
 ConvWeights load_conv_weights(const Tensor& weight, const std::optional<Tensor>& bias,
                               const Value& channel, const Value& active);
 
-/// silu(bias + sum of taps times inputs), rounded to bf16, in f32.
+/// silu(bias + sum of taps times inputs), rounded to bf16, in f32. The rounding is that of the
+/// exact number: where the approximation is too near to a tie, f64 decides.
 Fragment convolve(const ConvWeights& weights, const Inputs& inputs);
 
 /// `state` is [lines, D, 3] with taps or channels next to each other in memory.

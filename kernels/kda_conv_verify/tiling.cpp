@@ -47,7 +47,8 @@ KdaTiling large_batch_tiling(std::int64_t work) {
   if (work > 256) return tiling;
   tiling.tile_rows = work > 128 ? 64 : 32;
   tiling.rows_per_lane = tiling.tile_rows / 32;
-  tiling.eager = tiling.rows_per_lane == 1;
+  tiling.eager = work <= 32;  // a block a multiprocessor, which leaves it twice the registers
+  if (tiling.eager) tiling.blocks_per_sm = 1;
   return tiling;
 }
 

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// kda_decode: the gated delta rule on few tokens of many requests, from activated q, k and v.
+#pragma once
+
+#include "kernels/kda/gate.h"
+#include "kernels/rows/rows.h"
+#include "tilewright/operator.h"
+#include "tilewright/trace.h"
+
+#include <optional>
+#include <string>
+
+namespace tilewright {
+
+/// N requests of T tokens; HV is a multiple of H. Slots of one launch are different.
+template <class T>
+struct KdaDecodeArguments {
+  T q;                            ///< [N, T, H, K] bf16
+  T k;                            ///< [N, T, H, K] bf16
+  T v;                            ///< [N, T, HV, V] bf16
+  T a;                            ///< [N, T, HV, K] bf16, or f32 if it is the log decay
+  T b;                            ///< [N, T, HV] bf16
+  std::optional<T> A_log = {};    ///< [HV] f32. NOLINT(readability-identifier-naming): its name
+  std::optional<T> dt_bias = {};  ///< [HV, K] f32
+  T state;                        ///< [slots, HV, V, K] f32, or [slots, HV, K, V]
+  std::optional<T> indices = {};  ///< [N] s32 or s64: slots; negative: inactive. Absent: 0 .. N - 1
+  T out;                          ///< [N, T, HV, V] bf16
+  std::optional<T> snapshots = {};  ///< [N, T, HV, V, K] f32: the state after each token
+};
+using KdaDecodeTensors = KdaDecodeArguments<View>;
+
+enum class StateLayout : std::uint8_t {
+  vk,
+  kv
+};  ///< which index is next to itself in memory: k, v
+
+/// Where the decay comes from.
+enum class DecayGate : std::uint8_t {
+  safe,      ///< L sigmoid(A u)
+  softplus,  ///< -A softplus(u)
+  given      ///< `a` is the log decay: neither A_log nor a lower bound
+};
+
+struct KdaDecodeOptions {
+  std::optional<float> scale = {};  ///< of q; absent: 1 / sqrt(K)
+  kda::GateOptions gate = {};
+  StateLayout state_layout = StateLayout::vk;
+  bool update_state = true;
+  bool neg_eigval = false;  ///< the strength of a correction is 2 sigmoid(b)
+};
+
+struct KdaDecodeConfig {
+  int tokens = 1;
+  int q_heads = 1, v_heads = 1;
+  int k = 128, v = 128;
+  int warps = 4;
+  int rows_per_lane = 4;
+  DecayGate gate = DecayGate::softplus;
+  StateLayout layout = StateLayout::vk;
+  bool update_state = true;
+  bool neg_eigval = false;
+  friend bool operator==(const KdaDecodeConfig&, const KdaDecodeConfig&) = default;
+
+  int block_rows() const { return warps * rows_per_lane * 4; }
+};
+std::string to_string(const KdaDecodeConfig& config);
+
+struct KdaDecodePlan {
+  KdaDecodeConfig config;
+  KdaDecodeOptions options;
+  KdaDecodeTensors tensors;
+  KdaDecodeArguments<TensorArg> args;
+  LaunchConfig launch;
+
+  std::string key() const;
+  Traced trace(ptx::Target target) const;
+  Parameters parameters() const;
+};
+
+/// Checks the arguments and chooses the configuration. One token of each of N requests may also be
+/// given as [1, N, ...] with N indices.
+KdaDecodePlan plan_kda_decode(const KdaDecodeTensors& tensors, const KdaDecodeOptions& options = {},
+                              SourceLoc at = SourceLoc::here());
+
+/// Runs on the stream. Allocates nothing on the device and does not wait.
+void kda_decode(const Stream& stream, const KdaDecodeTensors& tensors,
+                const KdaDecodeOptions& options = {}, SourceLoc at = SourceLoc::here());
+
+const Operator& kda_decode_operator();
+
+}  // namespace tilewright
