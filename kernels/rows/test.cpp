@@ -51,24 +51,22 @@ TEST_F(TunedOperators, GiveARowTheSameBitsInEveryBlock) {
              {random("q", f16, {3, 4, 96}), random("k", f16, {3, 2, 96})});
 }
 
-/// Every space that an operator's own problems lead to. Sizes are cut down: shapes decide, not how
-/// much there is.
+/// Every space that an operator's first problem leads to; its others have the same. Large numbers
+/// of rows are cut down.
 std::map<std::string_view, const tune::Space*> spaces_of_operators() {
   std::map<std::string_view, const tune::Space*> spaces;
   for (const Operator* op : operators()) {
-    for (std::string_view text : op->bench_problems) {
-      Problem problem = parse_problem(op->schema, text);
-      for (auto& [name, size] : problem.sizes)
-        size = name == "T" || name == "V" || name == "M" || name == "P"
-                   ? std::min(size, std::int64_t{64})
-                   : size;
-      const tune::Inputs inputs{op, make_inputs(*op, problem, 0), problem.options};
-      const tune::Watch watch;
-      (void)op->trace(tune::unplaced_arguments(inputs, {}), ptx::Target{90, 'a'});
-      for (const tune::Lookup& lookup : watch.lookups())
-        spaces.emplace(lookup.space->name, lookup.space);
-      break;  // the first problem: all of an operator have the same spaces
+    if (op->bench_problems.empty()) continue;
+    Problem problem = parse_problem(op->schema, op->bench_problems.front());
+    for (auto& [name, size] : problem.sizes) {
+      const bool counts = name == "T" || name == "V" || name == "M" || name == "P";
+      if (counts && size > 4096) size = 64;
     }
+    const tune::Inputs inputs{op, make_inputs(*op, problem, 0), problem.options};
+    const tune::Watch watch;
+    (void)op->trace(tune::unplaced_arguments(inputs, {}), ptx::Target{90, 'a'});
+    for (const tune::Lookup& lookup : watch.lookups())
+      spaces.emplace(lookup.space->name, lookup.space);
   }
   return spaces;
 }
