@@ -10,7 +10,8 @@
 
 namespace tilewright {
 
-/// `size` registers' worth of elements of one type, those of 8 and 16 bits packed into words.
+/// `size` registers' worth of elements of one type, those of 4 to 16 bits packed into words: two of
+/// 16 bits, four of 8 and 6, eight of 4.
 /// Copies share the registers, as copies of a Tensor share memory: clone() makes new ones.
 class Fragment {
  public:
@@ -56,9 +57,10 @@ class Fragment {
   Fragment clone(SourceLoc at = SourceLoc::here()) const;
   /// Copies the elements of `other`. Pre: the same type and size.
   void assign(const Fragment& other, SourceLoc at = SourceLoc::here()) const;
-  /// Every element converted as Value::to does; pairs of 16-bit elements in one instruction. From
-  /// f32 to e4m3 and e5m2 it saturates (infinity too) and keeps NaN; back it is exact.
+  /// Every element converted as Value::to does, several at a time where they share a register.
   Fragment to(Type type, SourceLoc at = SourceLoc::here()) const;
+  /// The same registers as elements of another type. Pre: whole elements; 64-bit types stay such.
+  Fragment recast(Type type, SourceLoc at = SourceLoc::here()) const;
   /// Elements [begin, begin + count). Pre: whole words.
   Fragment part(int begin, int count, SourceLoc at = SourceLoc::here()) const;
 
@@ -86,7 +88,6 @@ template <class F>
 Fragment map(const Fragment& a, F&& function, SourceLoc at = SourceLoc::here()) {
   Value first = function(a.at(0, at).get());
   Fragment out(first.type(), a.size(), at);
-  if (bits(first.type()) < 32) out.fill(Arg(0, at));  // elements go into words that exist
   out.at(0, at) = Arg(std::move(first), at);
   for (int i = 1; i < a.size(); ++i)
     out.at(i, at) = Arg(function(a.at(i, at).get()), at);
@@ -98,7 +99,6 @@ Fragment zip_map(const Fragment& a, const Fragment& b, F&& function,
                  SourceLoc at = SourceLoc::here()) {
   Value first = function(a.at(0, at).get(), b.at(0, at).get());
   Fragment out(first.type(), a.size(), at);
-  if (bits(first.type()) < 32) out.fill(Arg(0, at));  // elements go into words that exist
   out.at(0, at) = Arg(std::move(first), at);
   for (int i = 1; i < a.size(); ++i) {
     out.at(i, at) = Arg(function(a.at(i, at).get(), b.at(i, at).get()), at);

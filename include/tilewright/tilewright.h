@@ -52,6 +52,7 @@
 #include "tilewright/tiled_mma.h"
 #include "tilewright/tma.h"
 #include "tilewright/trace.h"
+#include "tilewright/ue8m0.h"
 #include "tilewright/value.h"
 #include "tilewright/view.h"
 #include "tilewright/warp.h"

@@ -50,10 +50,12 @@ enum class Type : std::uint8_t {
   ue8m0x2,
   e4m3x4,
   e5m2x4,
+  u4,
+  s4,
 };
 using enum Type;
 
-/// Width in bits of one value; 1 for `pred`, 0 for `none`, 4 for `e2m1`.
+/// Width in bits of one value; 1 for `pred`, 0 for `none`, 4 for `e2m1`, `u4` and `s4`.
 int bits(Type type);
 /// Width in bytes of one value in memory. Pre: a whole number of bytes.
 int bytes(Type type);
@@ -64,8 +66,8 @@ std::optional<Type> type_from_name(std::string_view name);
 
 bool is_float(
     Type type);  ///< f16 bf16 tf32 f32 f64 and the fp8, fp6, fp4 formats; not packed pairs
-bool is_integer(Type type);  ///< u8..u64, s8..s64
-bool is_signed(Type type);   ///< s8..s64 and the float types
+bool is_integer(Type type);  ///< u4..u64, s4..s64
+bool is_signed(Type type);   ///< s4..s64 and the float types
 bool is_bits(Type type);     ///< b8..b128
 bool is_packed(Type type);   ///< two or four values in one register
 

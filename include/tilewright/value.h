@@ -47,9 +47,11 @@ class Value {
   /// Pre: is_constant(), an integer or pred type. Sign-extended.
   std::int64_t constant() const;
 
-  /// Converts. Float to float rounds to nearest even; float to integer truncates towards zero and
-  /// saturates, NaN to 0, or to the top bit alone where a 64-bit type takes part (PTX ISA, cvt);
-  /// integer to float rounds to nearest even.
+  /// Converts. Float to float rounds to nearest even, to tf32 with ties away from zero; float to
+  /// integer truncates towards zero and saturates, NaN to 0, or to the top bit alone where a 64-bit
+  /// type takes part (PTX ISA, cvt); integer to float rounds to nearest even. To fp8, fp6 and fp4
+  /// it saturates, infinity too; NaN stays NaN in fp8 and becomes the largest value in the others.
+  /// To 4-bit integers it saturates. What would round twice is refused; for ue8m0: to_ue8m0().
   Value to(Type type, SourceLoc at = SourceLoc::here()) const;
   /// The same bits as another type of the same width.
   Value bitcast(Type type, SourceLoc at = SourceLoc::here()) const;

@@ -51,9 +51,9 @@ std::uint64_t encode_half(double value) {
 Element element_named(ptx::Mod mod) {
   if (mod.id == 0) return {};
   const Type type = ptx::type_of(mod);
+  if (type == Type::s4) return {Type::s8, 4};
+  if (type == Type::u4) return {Type::u8, 4};
   if (type != Type::none) return {type, bits(type)};
-  if (mod == word<"s4">()) return {Type::s8, 4};
-  if (mod == word<"u4">()) return {Type::u8, 4};
   if (mod == word<"b1">()) return {Type::u8, 1};
   return {};
 }

@@ -4,8 +4,10 @@
 #include "lang/address.h"
 
 #include "lang/facts.h"
+#include "tilewright/view.h"
 
 #include <algorithm>
+#include <string>
 
 namespace tilewright::lang {
 namespace {
@@ -16,11 +18,25 @@ struct ByteOffset {
   std::int64_t constant;
 };
 
+/// Half of an integer that 2 is known to divide, without a division where its terms are even.
+Int halved(const Int& even) {
+  if (even.is_static()) return even.value() / 2;
+  const IntNode& node = *even.node();
+  bool sum = node.op == IntOp::add || node.op == IntOp::sub;
+  if (sum && node.lhs.divisible_by(2) && node.rhs.divisible_by(2))
+    return Int::apply(node.op, halved(node.lhs), halved(node.rhs));
+  if (node.op == IntOp::mul && node.rhs.is_static() && node.rhs.divisible_by(2))
+    return node.lhs * halved(node.rhs);
+  if (node.op == IntOp::mul && node.lhs.is_static() && node.lhs.divisible_by(2))
+    return halved(node.lhs) * node.rhs;
+  return even / 2;
+}
+
 ByteOffset byte_offset(const Tensor& tensor, const Int& elements, SourceLoc at) {
   std::int64_t size = bytes(tensor.type());
   Type wide = tensor.space() == MemorySpace::global ? u64 : u32;
   Value zero = ValueAccess::constant(wide, 0);
-  Value index = to_value(elements, at);
+  Value index = to_value(addressable_offset(tensor.type(), elements, at), at);
   if (index.is_constant()) return {zero, index.constant() * size};
   std::int64_t addend = ValueAccess::bits(index);
   Value base =
@@ -39,6 +55,17 @@ ByteOffset byte_offset(const Tensor& tensor, const Int& elements, SourceLoc at) 
 }
 
 }  // namespace
+
+Int addressable_offset(Type type, const Int& elements, SourceLoc at) {
+  if (storage_bits(type) >= 8) return elements;
+  if (elements.divisible_by(2)) return halved(elements);
+  throw Error(ErrorKind::user,
+              "memory access: an offset of " + to_string(elements) + " elements of " +
+                  std::string(name(type)) +
+                  " may lie within a byte; use one that is known to be even, by its strides and "
+                  "tiles or by assume({.divisor = 2})",
+              at);
+}
 
 Value address_of(const Tensor& tensor, const Int& elements, SourceLoc at) {
   ByteOffset offset = byte_offset(tensor, elements, at);
@@ -59,7 +86,7 @@ ptx::Operand address_operand(const Tensor& tensor, const Int& elements, SourceLo
 
 std::int64_t known_alignment(const Element& element) {
   std::int64_t divisor = element.offset().divisor();
-  std::int64_t offset_bytes = divisor * bytes(element.tensor().type());
+  std::int64_t offset_bytes = divisor * storage_bits(element.tensor().type()) / 8;
   std::int64_t power = offset_bytes == 0 ? 4096 : offset_bytes & -offset_bytes;
   return std::min<std::int64_t>(element.tensor().alignment_bytes(), power);
 }

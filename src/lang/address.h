@@ -7,6 +7,9 @@
 
 namespace tilewright::lang {
 
+/// An offset in elements as one in units of whole bytes: a 4-bit type's in bytes. Throws
+/// Error(user) unless such an offset is known to be even.
+Int addressable_offset(Type type, const Int& elements, SourceLoc at);
 /// The byte address `elements` after the tensor's base, as a value (u64, or u32 for shared).
 Value address_of(const Tensor& tensor, const Int& elements, SourceLoc at);
 /// The same as an operand [register + immediate].

@@ -2,7 +2,10 @@
 // Conversions between types.
 #include "lang/facts.h"
 #include "lang/fold.h"
+#include "lang/nibble.h"
+#include "lang/small_float.h"
 #include "lang/tracer.h"
+#include "tilewright/fragment.h"
 #include "tilewright/number_formats.h"
 #include "tilewright/value.h"
 
@@ -82,6 +85,17 @@ Value convert_float(const Value& x, Type to, Tracer& tracer, SourceLoc at) {
   return tracer.pure(cvt(widening ? "" : ".rn", to, from), to, {&x}, at);
 }
 
+bool converts_by_words(Type type) {
+  return lang::is_small_float(type) || lang::is_nibble(type) || type == ue8m0;
+}
+
+/// By way of a fragment of one element.
+Value convert_alone(const Value& x, Type to, SourceLoc at) {
+  Fragment one = Fragment::undefined(x.type(), 1, at);
+  one.at(0, at) = Arg(x, at);
+  return one.to(to, at).at(0, at).get();
+}
+
 }  // namespace
 
 Value Value::to(Type to, SourceLoc at) const {
@@ -93,6 +107,11 @@ Value Value::to(Type to, SourceLoc at) const {
     return select(Arg(*this, at), Arg(ValueAccess::constant(to, 1), at),
                   Arg(ValueAccess::constant(to, 0), at));
   }
+  if (from != pred && (converts_by_words(from) || converts_by_words(to)))
+    return convert_alone(*this, to, at);
+  if (from == tf32) return bitcast(f32, at).to(to, at);
+  if (to == tf32 && from == f32) return tracer.pure("cvt.rna.tf32.f32", tf32, {this}, at);
+  if (to == tf32 && bits(from) == 16 && is_float(from)) return this->to(f32, at).bitcast(tf32, at);
   if (!convertible(from) || !convertible(to)) {
     throw Error(ErrorKind::user,
                 "to: no conversion from " + std::string(name(from)) + " to " +

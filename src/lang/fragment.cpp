@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fragments: packing, element access, conversion of whole fragments.
+// Fragments: packing and element access.
 #include "tilewright/fragment.h"
 
-#include "lang/fp8.h"
 #include "lang/tracer.h"
+#include "tilewright/view.h"
 
-#include <algorithm>
-#include <span>
 #include <string>
 #include <utility>
 
@@ -40,10 +38,10 @@ Fragment::Fragment(Type type, int size, SourceLoc at) : Fragment(undefined(type,
 
 Fragment Fragment::undefined(Type type, int size, SourceLoc at) {
   Tracer& tracer = Tracer::current("Fragment", at);
-  if (size <= 0 || type == pred || bits(type) > 64 || bits(type) < 8) {
+  if (size <= 0 || type == pred || type == none || bits(type) > 64) {
     throw Error(ErrorKind::user,
                 "Fragment: " + std::to_string(size) + " elements of type " +
-                    std::string(name(type)) + "; it takes one or more elements of 8 to 64 bits",
+                    std::string(name(type)) + "; it takes one or more elements of 4 to 64 bits",
                 at);
   }
   Fragment made(type, size, std::vector<std::uint32_t>{}, tracer.fragments++);
@@ -56,7 +54,7 @@ Fragment Fragment::undefined(Type type, int size, SourceLoc at) {
 Fragment::Fragment(Type type, int size, std::vector<std::uint32_t> words, int number)
     : type_(type),
       size_(size),
-      per_word_(bits(type) >= 32 ? 1 : 32 / bits(type)),
+      per_word_(bits(type) >= 32 ? 1 : 32 / storage_bits(type)),
       number_(number),
       words_(std::move(words)) {}
 
@@ -97,11 +95,12 @@ Value Fragment::Slot::get() const {
     return tracer.result(type, element, Uniformity::thread);
   }
   Value whole = word_value(word);
-  Value shift = ValueAccess::constant(u32, 8 * (index_ % 4));
+  int width = 32 / per_word;
+  Value shift = ValueAccess::constant(u32, width * (index_ % per_word));
   Value moved = tracer.pure("shr.u32", u32, {&whole, &shift}, at_);
-  Value mask = ValueAccess::constant(u32, 0xff);
-  Value byte = tracer.pure("and.b32", u32, {&moved, &mask}, at_);
-  return tracer.pure("cvt.u16.u32", type, {&byte}, at_);
+  Value mask = ValueAccess::constant(u32, (1 << width) - 1);
+  Value element_word = tracer.pure("and.b32", u32, {&moved, &mask}, at_);
+  return tracer.pure("cvt.u16.u32", type, {&element_word}, at_);
 }
 
 Fragment::Slot::operator Arg() const { return Arg(get(), at_); }
@@ -120,11 +119,11 @@ const Fragment::Slot& Fragment::Slot::operator=(const Arg& value) const {
   }
   ptx::RegId element = tracer.reg_of(source, at_);
   bool last_alone = index_ == fragment_.size_ - 1 && index_ % per_word == 0;
+  if (last_alone) {
+    tracer.emit("cvt.u32.u16", {ptx::reg(word), ptx::reg(element)}, at_);
+    return *this;
+  }
   if (per_word == 2) {
-    if (last_alone) {
-      tracer.emit("cvt.u32.u16", {ptx::reg(word), ptx::reg(element)}, at_);
-      return *this;
-    }
     // Insert 16 bits: prmt selects two bytes of the element and two of the old word.
     ptx::RegId wide = tracer.new_reg(u32);
     tracer.emit("cvt.u32.u16", {ptx::reg(wide), ptx::reg(element)}, at_);
@@ -135,10 +134,11 @@ const Fragment::Slot& Fragment::Slot::operator=(const Arg& value) const {
   }
   ptx::RegId wide = tracer.new_reg(u32);
   tracer.emit("cvt.u32.u16", {ptx::reg(wide), ptx::reg(element)}, at_);
-  tracer.emit(
-      "bfi.b32",
-      {ptx::reg(word), ptx::reg(wide), ptx::reg(word), ptx::imm(8 * (index_ % 4)), ptx::imm(8)},
-      at_);
+  int width = 32 / per_word;
+  tracer.emit("bfi.b32",
+              {ptx::reg(word), ptx::reg(wide), ptx::reg(word),
+               ptx::imm(width * (index_ % per_word)), ptx::imm(width)},
+              at_);
   return *this;
 }
 
@@ -152,6 +152,7 @@ void Fragment::fill(const Arg& value) const {
     std::int64_t pattern = element.constant();
     if (per_word_ == 2) pattern = (pattern & 0xffff) * 0x10001;
     if (per_word_ == 4) pattern = (pattern & 0xff) * 0x1010101;
+    if (per_word_ == 8) pattern = (pattern & 0xf) * 0x11111111;
     for (std::uint32_t word : words_)
       tracer.emit(move, {ptx::reg(word), ptx::imm(pattern)}, at);
     return;
@@ -191,6 +192,21 @@ Fragment Fragment::clone(SourceLoc at) const {
   return copy;
 }
 
+Fragment Fragment::recast(Type type, SourceLoc at) const {
+  require_role(at);
+  int total = size_ * storage_bits(type_);
+  int width = type == none || type == pred ? 0 : storage_bits(type);
+  bool words = bits(type_) <= 32 && width <= 32;
+  if (width == 0 || total % width != 0 || !(words || bits(type_) == width)) {
+    throw Error(ErrorKind::user,
+                "recast: " + std::to_string(size_) + " elements of " + std::string(name(type_)) +
+                    " are " + std::to_string(total) + " bits, not whole elements of " +
+                    std::string(name(type)) + " in the same registers",
+                at);
+  }
+  return {type, total / width, words_, number_};
+}
+
 Fragment Fragment::part(int begin, int count, SourceLoc at) const {
   bool whole = begin >= 0 && count > 0 && begin + count <= size_ && begin % per_word_ == 0 &&
                (count % per_word_ == 0 || begin + count == size_);
@@ -204,71 +220,6 @@ Fragment Fragment::part(int begin, int count, SourceLoc at) const {
   auto first = words_.begin() + begin / per_word_;
   auto last = first + (count + per_word_ - 1) / per_word_;
   return {type_, count, std::vector<std::uint32_t>(first, last), number_};
-}
-
-namespace {
-
-/// Two f32 from a word of two 16-bit elements.
-void widen_word(Tracer& tracer, Type from, std::uint32_t word, std::uint32_t low,
-                const std::uint32_t* high, SourceLoc at) {
-  if (from == bf16) {  // a bf16 is the upper half of an f32
-    tracer.emit("shl.b32", {ptx::reg(low), ptx::reg(word), ptx::imm(16)}, at);
-    if (high != nullptr) {
-      tracer.emit("and.b32", {ptx::reg(*high), ptx::reg(word), ptx::imm(0xffff0000)}, at);
-    }
-    return;
-  }
-  ptx::RegId half_low = tracer.new_reg(f16);
-  ptx::RegId half_high = tracer.new_reg(f16);
-  tracer.emit("mov.b32", {ptx::vector({ptx::reg(half_low), ptx::reg(half_high)}), ptx::reg(word)},
-              at);
-  tracer.emit("cvt.f32.f16", {ptx::reg(low), ptx::reg(half_low)}, at);
-  if (high != nullptr) tracer.emit("cvt.f32.f16", {ptx::reg(*high), ptx::reg(half_high)}, at);
-}
-
-void narrow_word(Tracer& tracer, Type to, std::uint32_t word, std::uint32_t low,
-                 const std::uint32_t* high, SourceLoc at) {
-  ptx::Operand upper = high != nullptr ? ptx::reg(*high) : ptx::imm_f32(0.0f);
-  const char* op = to == bf16 ? "cvt.rn.bf16x2.f32" : "cvt.rn.f16x2.f32";
-  tracer.emit(op, {ptx::reg(word), upper, ptx::reg(low)}, at);
-}
-
-}  // namespace
-
-Fragment Fragment::to(Type type, SourceLoc at) const {
-  require_role(at);
-  if (type == type_) return *this;
-  Tracer& tracer = Tracer::current("to", at);
-  bool halves = type_ == bf16 || type_ == f16;
-  bool to_halves = type == bf16 || type == f16;
-  if ((halves && type == f32) || (type_ == f32 && to_halves)) {
-    Fragment out = undefined(type, size_, at);
-    const Fragment& narrow = halves ? *this : out;
-    const Fragment& wide = halves ? out : *this;
-    for (std::size_t w = 0; w < narrow.words_.size(); ++w) {
-      bool pair = 2 * w + 1 < wide.words_.size();
-      const std::uint32_t* high = pair ? &wide.words_[2 * w + 1] : nullptr;
-      if (halves) widen_word(tracer, type_, narrow.words_[w], wide.words_[2 * w], high, at);
-      if (!halves) narrow_word(tracer, type, narrow.words_[w], wide.words_[2 * w], high, at);
-    }
-    return out;
-  }
-  if ((lang::is_fp8(type_) && type == f32) || (type_ == f32 && lang::is_fp8(type))) {
-    bool narrowing = type_ == f32;
-    Fragment out = undefined(type, size_, at);
-    const Fragment& narrow = narrowing ? out : *this;
-    std::span<const std::uint32_t> wide = narrowing ? words_ : out.words_;
-    for (std::size_t w = 0; w < narrow.words_.size(); ++w) {
-      auto four = wide.subspan(4 * w, std::min<std::size_t>(4, wide.size() - 4 * w));
-      if (narrowing) lang::narrow_fp8(tracer, type, narrow.words_[w], four, at);
-      if (!narrowing) lang::widen_fp8(tracer, type_, narrow.words_[w], four, at);
-    }
-    return out;
-  }
-  Fragment out(type, size_, at);
-  for (int i = 0; i < size_; ++i)
-    out.at(i, at) = Arg(this->at(i, at).get().to(type, at), at);
-  return out;
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #include "lang/address.h"
 #include "lang/tracer.h"
 #include "tilewright/fragment.h"
+#include "tilewright/view.h"
 
 #include <algorithm>
 #include <span>
@@ -144,7 +145,7 @@ void access(const Access& how, const Int& offset, std::span<const std::uint32_t>
 /// Moves a fragment's words to or from memory, splitting where the alignment asks for it.
 void transfer(const Access& how, const Element& first, const Fragment& fragment) {
   std::int64_t alignment = known_alignment(first);
-  int type_bits = bits(fragment.type());
+  int type_bits = storage_bits(fragment.type());
   int word_bits = std::max(type_bits, 32);
   int total_bits = fragment.size() * type_bits;
   if (alignment * 8 < word_bits || total_bits % word_bits != 0) {
@@ -167,7 +168,7 @@ void transfer(const Access& how, const Element& first, const Fragment& fragment)
 
 bool in_words(const Element& first, Type type, int count) {
   int word_bits = std::max(bits(type), 32);
-  return known_alignment(first) * 8 >= word_bits && count * bits(type) % word_bits == 0;
+  return known_alignment(first) * 8 >= word_bits && count * storage_bits(type) % word_bits == 0;
 }
 
 std::optional<ptx::Guard> guard_of(const Arg& predicate, const char* what, bool& never) {
@@ -178,10 +179,11 @@ std::optional<ptx::Guard> guard_of(const Arg& predicate, const char* what, bool&
 }
 
 void require_access(const char* what, Type type, const LoadOptions& options, SourceLoc at) {
-  if (type == pred || bits(type) < 8 || bits(type) > 64) {
+  if (type == pred || storage_bits(type) < 8 || bits(type) > 64) {
     throw Error(ErrorKind::user,
                 std::string(what) + ": elements of type " + std::string(name(type)) +
-                    " are not addressable; use a type of 8 to 64 bits that packs them",
+                    " are not addressable one by one; use a type of 8 to 64 bits, or load() and "
+                    "store() of several elements of 4 bits",
                 at);
   }
   if (options.read_only && options.cache == Cache::volatile_) {
@@ -201,7 +203,7 @@ Value load_one(const Element& element, const Int& offset, const LoadOptions& opt
   ptx::RegId reg = tracer.new_reg(type);
   if (guard) tracer.emit(lang::move_of(type), {ptx::reg(reg), ptx::imm(0)}, at);
   const Tensor& tensor = element.tensor();
-  access(loading(tensor, options, guard, at), offset, {&reg, 1}, bits(type));
+  access(loading(tensor, options, guard, at), offset, {&reg, 1}, storage_bits(type));
   return tracer.result(type, reg, guard ? Uniformity::thread : loaded_uniformity(element, options));
 }
 
@@ -212,9 +214,27 @@ void fill_zero(const Fragment& fragment, SourceLoc at) {
     tracer.emit(move, {ptx::reg(word), ptx::imm(0)}, at);
 }
 
+/// The bytes under `count` elements of a 4-bit type.
+Element byte_element(const char* what, const Element& first, int count, SourceLoc at) {
+  Type type = first.tensor().type();
+  if (count % 2 != 0) {
+    throw Error(ErrorKind::user,
+                std::string(what) + ": " + std::to_string(count) + " elements of type " +
+                    std::string(name(type)) + " end within a byte; take an even number",
+                at);
+  }
+  const Tensor& tensor = first.tensor();
+  Tensor whole(u8, tensor.space(), tensor.base(), tensor.layout(), tensor.alignment_bytes());
+  return {whole, lang::addressable_offset(type, first.offset(), at), at};
+}
+
 Fragment load_guarded(const std::optional<ptx::Guard>& guard, const Element& first, int count,
                       const LoadOptions& options, SourceLoc at) {
   Type type = first.tensor().type();
+  if (storage_bits(type) == 4) {
+    Element begin = byte_element("load", first, count, at);
+    return load_guarded(guard, begin, count / 2, options, at).recast(type, at);
+  }
   require_access("load", type, options, at);
   if (!in_words(first, type, count)) {
     Fragment fragment(type, count, at);
@@ -239,6 +259,10 @@ void store_guarded(const std::optional<ptx::Guard>& guard, const Element& first,
                     " and the tensor " + std::string(name(type)) + "; convert with .to()",
                 at);
   }
+  if (storage_bits(type) == 4) {
+    Element begin = byte_element("store", first, fragment.size(), at);
+    return store_guarded(guard, begin, fragment.recast(u8, at), options, at);
+  }
   Access how = storing(first.tensor(), options, guard, at);
   if (in_words(first, type, fragment.size())) {
     transfer(how, first, fragment);
@@ -247,7 +271,7 @@ void store_guarded(const std::optional<ptx::Guard>& guard, const Element& first,
   Tracer& tracer = Tracer::current("store", at);
   for (int i = 0; i < fragment.size(); ++i) {
     ptx::RegId reg = tracer.reg_of(fragment.at(i, at).get(), at);
-    access(how, first.offset() + Int(i), {&reg, 1}, bits(type));
+    access(how, first.offset() + Int(i), {&reg, 1}, storage_bits(type));
   }
 }
 
@@ -262,7 +286,8 @@ void Element::store(const Arg& value, const StoreOptions& options) const {
   Value stored = value.as(tensor_.type(), "store");
   Tracer& tracer = Tracer::current("store", at_);
   ptx::RegId reg = tracer.reg_of(stored, at_);
-  access(storing(tensor_, options, std::nullopt, at_), offset_, {&reg, 1}, bits(tensor_.type()));
+  access(storing(tensor_, options, std::nullopt, at_), offset_, {&reg, 1},
+         storage_bits(tensor_.type()));
 }
 
 Fragment load(const Element& first, int count, const LoadOptions& options, SourceLoc at) {

@@ -5,6 +5,7 @@
 #include "lang/address.h"
 #include "lang/facts.h"
 #include "lang/tracer.h"
+#include "tilewright/view.h"
 
 #include <algorithm>
 #include <numeric>
@@ -21,16 +22,16 @@ std::int64_t largest_power_of_two(std::int64_t n) { return n == 0 ? 4096 : n & -
 
 int alignment_at(const Tensor& tensor, const Int& elements) {
   std::int64_t divisor = elements.divisor();  // 0 for a static zero
-  std::int64_t offset_bytes = divisor * std::max(bits(tensor.type()), 8) / 8;
+  std::int64_t offset_bytes = divisor * storage_bits(tensor.type()) / 8;
   return static_cast<int>(
       std::min<std::int64_t>(tensor.alignment_bytes(), largest_power_of_two(offset_bytes)));
 }
 
-void require_bytes(Type type, const char* what, SourceLoc at) {
-  if (type == pred || type == none || bits(type) < 8) {
+void require_addressable(Type type, const char* what, SourceLoc at) {
+  if (type == pred || type == none) {
     throw Error(ErrorKind::user,
                 std::string(what) + ": elements of type " + std::string(name(type)) +
-                    " are not addressable; use the packed type of 8 bits or more",
+                    " are not addressable; use a type of 4 bits or more",
                 at);
   }
 }
@@ -144,6 +145,10 @@ void require_static_room(Tracer& tracer, std::int64_t size_bytes, SourceLoc at) 
               at);
 }
 
+std::int64_t bytes_of(Type type, const Layout& layout) {
+  return (cosize(layout).value() * storage_bits(type) + 7) / 8;
+}
+
 void require_dynamic_room(Type type, const Layout& layout, std::int64_t offset_bytes,
                           SourceLoc at) {
   if (!layout.is_static()) {
@@ -159,7 +164,7 @@ void require_dynamic_room(Type type, const Layout& layout, std::int64_t offset_b
                     " bytes of " + std::string(name(type)),
                 at);
   }
-  std::int64_t end = offset_bytes + cosize(layout).value() * bytes(type);
+  std::int64_t end = offset_bytes + bytes_of(type, layout);
   if (end <= kDynamicSharedBytes) return;
   throw Error(ErrorKind::user,
               "dynamic_shared: the tensor ends at byte " + std::to_string(end) +
@@ -171,7 +176,7 @@ void require_dynamic_room(Type type, const Layout& layout, std::int64_t offset_b
 }  // namespace
 
 Tensor shared(Type type, const Layout& layout, int alignment_bytes, SourceLoc at) {
-  require_bytes(type, "shared", at);
+  require_addressable(type, "shared", at);
   Tracer& tracer = Tracer::current("shared", at);
   require_power_of_two(alignment_bytes, "shared", at);
   if (!layout.is_static()) {
@@ -180,7 +185,7 @@ Tensor shared(Type type, const Layout& layout, int alignment_bytes, SourceLoc at
                     " has dynamic parts; shared memory needs a static layout, of host numbers",
                 at);
   }
-  std::int64_t size = cosize(layout).value() * bytes(type);
+  std::int64_t size = bytes_of(type, layout);
   require_static_room(tracer, size, at);
   ptx::Variable variable;
   variable.space = ptx::Space::shared;
@@ -197,7 +202,7 @@ Tensor shared(Type type, const Layout& layout, int alignment_bytes, SourceLoc at
 }
 
 Tensor dynamic_shared(Type type, const Layout& layout, std::int64_t offset_bytes, SourceLoc at) {
-  require_bytes(type, "dynamic_shared", at);
+  require_addressable(type, "dynamic_shared", at);
   constexpr int kAlignment = 1024;  // what the widest swizzle wants
   Tracer& tracer = Tracer::current("dynamic_shared", at);
   require_dynamic_room(type, layout, offset_bytes, at);

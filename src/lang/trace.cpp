@@ -52,8 +52,7 @@ TensorArg tensor_arg(const View& view, DynamicModes dynamic) {
   arg.type = view.type;
   arg.alignment_bytes = static_cast<int>(
       power_of_two_divisor(static_cast<std::int64_t>(view.address & 0xff), kMaxAlignmentBytes));
-  std::int64_t elems =
-      std::max<std::int64_t>(1, kMaxAlignmentBytes * 8 / std::max(bits(view.type), 1));
+  std::int64_t elems = std::max<std::int64_t>(1, kMaxAlignmentBytes * 8 / storage_bits(view.type));
   std::vector<IntTuple> shape;
   std::vector<IntTuple> stride;
   for (int i = 0; i < view.rank; ++i) {

@@ -88,7 +88,9 @@ struct RegisterStyle {
   const char* prefix;
   Type type;
 };
-constexpr RegisterStyle kRegisterStyles[] = {{"%p", pred}, {"%h", b16}, {"%r", b32}, {"%rd", b64}};
+constexpr RegisterStyle kRegisterStyles[] = {
+    {"%p", pred}, {"%h", b16}, {"%r", b32}, {"%rd", b64}, {"%c", b8}};
+constexpr int kByteClass = 4;
 
 bool has_immediate_form(Type type) {
   return type != pred && type != f16 && type != bf16 && !is_packed(type) && bits(type) >= 16;
@@ -233,8 +235,10 @@ void Tracer::take_own_registers(SourceLoc at) {
   }
 }
 
-ptx::RegId Tracer::new_reg(Type type) {
-  int cls = register_class(type);
+ptx::RegId Tracer::new_reg(Type type) { return new_of_class(register_class(type)); }
+ptx::RegId Tracer::new_byte() { return new_of_class(kByteClass); }
+
+ptx::RegId Tracer::new_of_class(int cls) {
   const RegisterStyle& style = kRegisterStyles[cls];
   auto number = static_cast<std::size_t>(cls);
   function_.registers.push_back({style.prefix + std::to_string(++reg_counts_[number]), style.type});

@@ -83,6 +83,8 @@ class Tracer {
   bool in_function() const { return !waiting_.empty(); }
 
   ptx::RegId new_reg(Type type);
+  /// A register of 8 bits, as some conversions want; values of 8 bits live in those of 16.
+  ptx::RegId new_byte();
   ptx::LabelId new_label(std::string_view stem);
   /// Appends an instruction with operands as given.
   ptx::Instr& emit(std::string_view op, std::vector<ptx::Operand> operands, SourceLoc at);
@@ -161,6 +163,7 @@ class Tracer {
   Value special(const char* register_name, Type type, Uniformity uniformity, Facts facts);
 
  private:
+  ptx::RegId new_of_class(int cls);
   void check_usable(const Value& value, SourceLoc at) const;
   std::uint64_t hash_of(const ptx::Opcode& op, const std::vector<ptx::Operand>& operands) const;
 
@@ -202,7 +205,7 @@ class Tracer {
     std::uint32_t first_region;
     std::unordered_multimap<std::uint64_t, Shared> shared;
     std::vector<Special> specials;
-    std::array<int, 4> reg_counts;
+    std::array<int, 5> reg_counts;
   };
   std::vector<Waiting> waiting_;
   ptx::RegId functions_begun_ = 0;
@@ -214,7 +217,7 @@ class Tracer {
   std::vector<WgmmaWait> wgmma_waits_;
   SourceLoc attributed_{};
   SourceLoc latest_{};
-  std::array<int, 4> reg_counts_{};  // pred, 16, 32, 64
+  std::array<int, 5> reg_counts_{};  // pred, 16, 32, 64, 8
 };
 
 }  // namespace lang

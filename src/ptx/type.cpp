@@ -39,6 +39,7 @@ constexpr std::array kRows = {
     Row{Type::e2m3x2, "e2m3x2", 16, Class::packed}, Row{Type::e3m2x2, "e3m2x2", 16, Class::packed},
     Row{Type::e2m1x2, "e2m1x2", 8, Class::packed},  Row{Type::ue8m0x2, "ue8m0x2", 16, Class::packed},
     Row{Type::e4m3x4, "e4m3x4", 32, Class::packed}, Row{Type::e5m2x4, "e5m2x4", 32, Class::packed},
+    Row{Type::u4, "u4", 4, Class::unsigned_},      Row{Type::s4, "s4", 4, Class::signed_},
 };
 // clang-format on
 

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conversion of packed words of fp8, fp6 and fp4 elements.
+#pragma once
+
+#include "tilewright/value.h"
+
+#include <span>
+#include <vector>
+
+namespace tilewright::lang {
+
+/// e4m3, e5m2, e2m3, e3m2 and e2m1.
+bool is_small_float(Type type);
+
+/// The f16x2 pairs (as u32) of the low `count` elements of a word; exact.
+std::vector<Value> widen_small(Type from, const Value& word, int count, SourceLoc at);
+/// A word of up to 32 bits of f32 values, the rest 0: nearest even, saturating; NaN is kept in fp8
+/// and becomes the largest value in fp6 and fp4.
+Value narrow_small(Type to, std::span<const Value> wide, SourceLoc at);
+
+}  // namespace tilewright::lang
