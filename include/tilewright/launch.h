@@ -44,6 +44,11 @@ class Parameters {
   Parameters& add_bytes(std::span<const std::byte> bytes, std::size_t alignment);
 
   std::span<const std::byte> bytes() const { return bytes_; }
+  /// One parameter among the bytes.
+  struct Slot {
+    std::size_t offset_bytes, size_bytes, alignment;
+  };
+  const std::vector<Slot>& slots() const { return slots_; }
   /// Overwrites a parameter that is already there: a cheap change between launches.
   template <typename T>
   void set(std::size_t offset_bytes, const T& value) {
@@ -54,6 +59,7 @@ class Parameters {
 
  private:
   std::vector<std::byte> bytes_;
+  std::vector<Slot> slots_;
 };
 
 }  // namespace tilewright

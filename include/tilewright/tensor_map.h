@@ -40,7 +40,7 @@ struct TensorMap {
   std::array<std::uint32_t, 5> element_strides{1, 1, 1, 1, 1};
   TensorSwizzle swizzle = TensorSwizzle::none;
   TensorFill fill = TensorFill::zeros;
-  std::optional<Im2col> im2col = {};  ///< instead of `box`; rank 3 to 5, emulated devices only
+  std::optional<Im2col> im2col = {};  ///< instead of `box`; rank 3 to 5
   friend bool operator==(const TensorMap&, const TensorMap&) = default;
 };
 

@@ -8,6 +8,7 @@
 #include "tilewright/view.h"
 
 #include <array>
+#include <optional>
 
 namespace tilewright {
 
@@ -17,8 +18,12 @@ struct TensorMapArg {
   std::array<int, 5> box{};  ///< elements that a copy moves, innermost first: one a dimension
   TensorSwizzle swizzle = TensorSwizzle::none;
   TensorFill fill = TensorFill::zeros;
+  std::optional<Im2col> im2col = {};  ///< see im2col_arg()
   friend bool operator==(const TensorMapArg&, const TensorMapArg&) = default;
 };
+/// The same in im2col mode, for views of (batch, pixels..., channels) of 3 to 5 modes.
+TensorMapArg im2col_arg(Type type, int rank, const Im2col& how,
+                        TensorSwizzle swizzle = TensorSwizzle::none);
 /// Dimensions of the tensor: how many extents the box has.
 int rank(const TensorMapArg& arg);
 /// What one copy moves: the bytes that a mbarrier must expect.

@@ -25,6 +25,11 @@ void tensor_load(const Element& destination, const TensorMapParam& map,
 void tensor_load_multicast(const Element& destination, const TensorMapParam& map,
                            std::initializer_list<Arg> coordinates, const Mbarrier& done,
                            const Arg& blocks);
+/// Begins copying pixels in im2col mode: those from `coordinates` on, each moved by `offsets` (u16,
+/// innermost first, one for each dimension between channels and batch).
+void tensor_load_im2col(const Element& destination, const TensorMapParam& map,
+                        std::initializer_list<Arg> coordinates, std::initializer_list<Arg> offsets,
+                        const Mbarrier& done, SourceLoc at = SourceLoc::here());
 /// Begins copying a box from shared memory to the tensor, in the thread's bulk group: see
 /// bulk_commit(). Needs fence_async_proxy() after ordinary writes of the source.
 void tensor_store(const TensorMapParam& map, std::initializer_list<Arg> coordinates,

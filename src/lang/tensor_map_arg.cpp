@@ -35,8 +35,15 @@ int rank(const TensorMapArg& arg) {
   return static_cast<int>(std::find(arg.box.begin(), arg.box.end(), 0) - arg.box.begin());
 }
 
+TensorMapArg im2col_arg(Type type, int rank, const Im2col& how, TensorSwizzle swizzle) {
+  TensorMapArg arg{type, {static_cast<int>(how.channels)}, swizzle, TensorFill::zeros, how};
+  for (int i = 1; i < std::min(rank, 5); ++i)
+    arg.box[static_cast<std::size_t>(i)] = 1;
+  return arg;
+}
+
 int box_bytes(const TensorMapArg& arg) {
-  int size = bytes(arg.type);
+  int size = bytes(arg.type) * (arg.im2col ? static_cast<int>(arg.im2col->pixels) : 1);
   for (int i = 0; i < rank(arg); ++i)
     size *= arg.box[static_cast<std::size_t>(i)];
   return size;
@@ -47,6 +54,7 @@ TensorMap tensor_map(const TensorMapArg& arg, const View& view, SourceLoc at) {
   TensorMap map{.type = arg.type, .rank = view.rank, .address = view.address};
   map.swizzle = arg.swizzle;
   map.fill = arg.fill;
+  map.im2col = arg.im2col;
   auto rank = static_cast<std::size_t>(view.rank);
   for (std::size_t i = 0; i < rank; ++i) {
     std::size_t mode = rank - 1 - i;

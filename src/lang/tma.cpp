@@ -15,10 +15,20 @@ using lang::Tracer;
 
 constexpr int kBoxAlignment = 128;  // bytes; PTX ISA, cp.async.bulk.tensor
 
+void require_mode(const char* what, const TensorMapParam& map, bool im2col, SourceLoc at) {
+  if (map.arg().im2col.has_value() == im2col) return;
+  throw Error(ErrorKind::user,
+              std::string(what) + (im2col ? ": the map is tiled; make it with im2col_arg()"
+                                          : ": the map is in im2col mode; only "
+                                            "tensor_load_im2col() takes it"),
+              at);
+}
+
 /// [map, {coordinates}]
 ptx::Operand map_operand(const char* what, const TensorMapParam& map, lang::Coordinates coordinates,
-                         SourceLoc at) {
+                         SourceLoc at, bool im2col = false) {
   Tracer& tracer = Tracer::current(what, at);
+  require_mode(what, map, im2col, at);
   if (static_cast<int>(coordinates.size()) != map.rank()) {
     throw Error(ErrorKind::user,
                 std::string(what) + ": " + std::to_string(coordinates.size()) +
@@ -118,6 +128,29 @@ void tensor_load_multicast(const Element& destination, const TensorMapParam& map
                            std::initializer_list<Arg> coordinates, const Mbarrier& done,
                            const Arg& blocks) {
   lang::tensor_load_multicast("tensor_load_multicast", destination, map, coordinates, done, blocks);
+}
+
+void tensor_load_im2col(const Element& destination, const TensorMapParam& map,
+                        std::initializer_list<Arg> coordinates, std::initializer_list<Arg> offsets,
+                        const Mbarrier& done, SourceLoc at) {
+  const char* what = "tensor_load_im2col";
+  Tracer& tracer = Tracer::current(what, at);
+  ptx::Operand box = box_operand(what, map, destination, at);
+  ptx::Operand source = map_operand(what, map, coordinates, at, true);
+  if (static_cast<int>(offsets.size()) != map.rank() - 2) {
+    throw Error(ErrorKind::user,
+                std::string(what) + ": " + std::to_string(offsets.size()) +
+                    " offsets for a tensor map of rank " + std::to_string(map.rank()) +
+                    "; give one for each dimension between channels and batch",
+                at);
+  }
+  std::vector<ptx::Operand> moved;
+  for (const Arg& offset : offsets)
+    moved.push_back(ptx::reg(tracer.reg_of(offset.as(u16, what), at)));
+  tracer.emit(with_rank("cp.async.bulk.tensor.", map,
+                        ".shared::cluster.global.im2col.mbarrier::complete_tx::bytes"),
+              {box, source, lang::address_operand(done.cell(), at), ptx::vector(std::move(moved))},
+              at);
 }
 
 void tensor_store(const TensorMapParam& map, std::initializer_list<Arg> coordinates,

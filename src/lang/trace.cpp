@@ -178,6 +178,7 @@ void require_box(const TensorMapArg& arg, SourceLoc at) {
   TensorMap map{.type = arg.type, .rank = rank(arg)};
   map.swizzle = arg.swizzle;
   map.fill = arg.fill;
+  map.im2col = arg.im2col;
   for (std::size_t i = 0; i < arg.box.size() && arg.box[i] != 0; ++i)
     map.box[i] = static_cast<std::uint32_t>(arg.box[i]);
   try {

@@ -22,13 +22,17 @@ struct CudaKernel : LoadedKernel {
   cuda::Module module = nullptr;
   cuda::Library library = nullptr;
   cuda::Function function = nullptr;
+  std::vector<std::size_t> parameter_bytes;  ///< of each; empty where the driver does not tell
 };
 
 struct CudaLaunch : LaunchState {
   using LaunchState::LaunchState;
   cuda::LaunchConfig how;
   std::array<cuda::LaunchAttribute, 3> attributes;
+  std::vector<void*> pointers;  ///< to each parameter, where one buffer does not do
 };
+
+constexpr std::size_t kWidestScalar = 16;  // alignment up to which a buffer is laid out as PTX is
 
 CudaKernel& as_cuda(const LoadedKernel& kernel) {
   // The function handle is not part of what const promises to callers.
@@ -118,14 +122,41 @@ void read_attributes(const cuda::Driver& driver, CudaKernel& kernel, SourceLoc a
   attributes.static_smem_bytes = attribute(cuda::kFuncStaticSmem);
   attributes.max_threads_per_block = attribute(cuda::kFuncMaxThreads);
   if (driver.function_parameter == nullptr) return;
-  attributes.parameter_bytes = 0;
   std::size_t offset = 0;
   std::size_t bytes = 0;
+  std::size_t end = 0;
+  bool as_in_ptx = true;
   for (std::size_t i = 0;
        driver.function_parameter(kernel.function, i, &offset, &bytes) == cuda::kSuccess; ++i) {
-    attributes.parameter_bytes =
-        std::max(attributes.parameter_bytes, static_cast<std::int64_t>(offset + bytes));
+    // The driver counts from an address that is a multiple of 16 only: a gap shows a tensor map.
+    as_in_ptx &= offset - end < kWidestScalar;
+    end = offset + bytes;
+    kernel.parameter_bytes.push_back(bytes);
   }
+  attributes.parameter_bytes = as_in_ptx ? static_cast<std::int64_t>(end) : -1;
+}
+
+/// Parameters of wider alignment lie elsewhere in the driver's layout than in PTX's (where that is
+/// depends on the target): the driver is given each one's address instead of one buffer.
+void point_to_parameters(CudaLaunch& state, const CudaKernel& kernel, SourceLoc at) {
+  const std::vector<Parameters::Slot>& slots = state.parameters.slots();
+  bool wide = std::any_of(slots.begin(), slots.end(), [](const Parameters::Slot& slot) {
+    return slot.alignment > kWidestScalar;
+  });
+  if (!wide && kernel.attributes.parameter_bytes >= 0) return;
+  bool fits = kernel.parameter_bytes.empty() || kernel.parameter_bytes.size() == slots.size();
+  for (std::size_t i = 0; fits && i < kernel.parameter_bytes.size(); ++i)
+    fits = kernel.parameter_bytes[i] == slots[i].size_bytes;
+  if (!fits) {
+    throw Error(ErrorKind::user,
+                "launch of " + kernel.source.entry + ": the kernel takes " +
+                    std::to_string(kernel.parameter_bytes.size()) + " parameters, " +
+                    std::to_string(slots.size()) + " of other sizes are given",
+                at);
+  }
+  auto* first = const_cast<std::byte*>(state.parameters.bytes().data());  // the driver reads it
+  for (const Parameters::Slot& slot : slots)
+    state.pointers.push_back(first + slot.offset_bytes);
 }
 
 void allow_dynamic_smem(const cuda::Driver& driver, const CudaKernel& kernel, int device_limit,
@@ -205,6 +236,7 @@ Ref<LaunchState> CudaBackend::prepare(const Kernel& kernel, const LaunchConfig& 
   auto* state = new CudaLaunch(kernel, config, std::move(parameters));
   Ref<LaunchState> prepared(state);
   fill_config(*state);
+  point_to_parameters(*state, as_cuda(kernel.loaded()), at);
   if (count(config.cluster) > 8) {  // more than 8 blocks are not portable and asked for by name
     cuda::Scope current = scope();
     cuda::check(driver_.set_function_attribute(as_cuda(kernel.loaded()).function,
@@ -216,15 +248,18 @@ Ref<LaunchState> CudaBackend::prepare(const Kernel& kernel, const LaunchConfig& 
 
 void CudaBackend::launch(LaunchState& state, void* stream, SourceLoc at) {
   cuda::Scope current = scope();
-  cuda::LaunchConfig how = static_cast<const CudaLaunch&>(state).how;
+  auto& prepared = static_cast<CudaLaunch&>(state);
+  cuda::LaunchConfig how = prepared.how;
   how.stream = static_cast<cuda::Stream>(stream);
   std::span<const std::byte> bytes = state.parameters.bytes();
   std::size_t size_bytes = bytes.size();
   void* extra[] = {as_pointer(cuda::kParamBuffer),
                    const_cast<std::byte*>(bytes.data()),  // the driver only reads it
                    as_pointer(cuda::kParamBufferBytes), &size_bytes, as_pointer(cuda::kParamEnd)};
-  cuda::Result result = driver_.launch(&how, as_cuda(state.kernel.loaded()).function, nullptr,
-                                       bytes.empty() ? nullptr : extra);
+  bool apart = !prepared.pointers.empty();
+  cuda::Result result = driver_.launch(&how, as_cuda(state.kernel.loaded()).function,
+                                       apart ? prepared.pointers.data() : nullptr,
+                                       apart || bytes.empty() ? nullptr : extra);
   if (result != cuda::kSuccess) {
     cuda::check(result, "cuLaunchKernelEx",
                 state.kernel.name() + " with grid " + to_string(state.config.grid) + ", block " +

@@ -88,6 +88,7 @@ void bind_code(Driver& driver, Binder& bind) {
   bind(driver.occupancy, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
   bind(driver.active_clusters, "cuOccupancyMaxActiveClusters");
   bind(driver.tensor_map, "cuTensorMapEncodeTiled");
+  bind(driver.tensor_map_im2col, "cuTensorMapEncodeIm2col");
   bind(driver.error_name, "cuGetErrorName");
   bind(driver.error_text, "cuGetErrorString");
   bind.optional(driver.library_load, "cuLibraryLoadData");

@@ -162,6 +162,11 @@ struct Driver {
                        const std::uint64_t* extents, const std::uint64_t* strides,
                        const std::uint32_t* box, const std::uint32_t* element_strides,
                        int interleave, int swizzle, int l2_promotion, int fill) = nullptr;
+  Result (*tensor_map_im2col)(TensorMap* map, int type, unsigned rank, void* address,
+                              const std::uint64_t* extents, const std::uint64_t* strides,
+                              const int* lower, const int* upper, std::uint32_t channels,
+                              std::uint32_t pixels, const std::uint32_t* element_strides,
+                              int interleave, int swizzle, int l2_promotion, int fill) = nullptr;
   Result (*error_name)(Result error, const char** name) = nullptr;
   Result (*error_text)(Result error, const char** text) = nullptr;
 

@@ -26,20 +26,28 @@ int data_type(Type type) {
 }  // namespace
 
 EncodedTensorMap CudaBackend::encode(const TensorMap& map, SourceLoc at) {
-  if (map.im2col) {
-    throw Error(ErrorKind::unsupported,
-                "tensor map: im2col mode is for emulated devices; CUDA devices take tiled maps",
-                at);
-  }
   cuda::Scope current = scope();
   cuda::TensorMap made;
   void* address = nullptr;
   std::memcpy(&address, &map.address, sizeof address);
-  cuda::Result result = driver_.tensor_map(
-      &made, data_type(map.type), static_cast<unsigned>(map.rank), address, map.extents.data(),
-      map.strides.data(), map.box.data(), map.element_strides.data(), cuda::kInterleaveNone,
-      static_cast<int>(map.swizzle), cuda::kL2Promotion128, static_cast<int>(map.fill));
-  cuda::check(result, "cuTensorMapEncodeTiled", "a tensor of " + std::string(name(map.type)), at);
+  int type = data_type(map.type);
+  auto rank = static_cast<unsigned>(map.rank);
+  int swizzle = static_cast<int>(map.swizzle);
+  int fill = static_cast<int>(map.fill);
+  cuda::Result result = 0;
+  if (map.im2col) {
+    result = driver_.tensor_map_im2col(&made, type, rank, address, map.extents.data(),
+                                       map.strides.data(), map.im2col->lower.data(),
+                                       map.im2col->upper.data(), map.im2col->channels,
+                                       map.im2col->pixels, map.element_strides.data(),
+                                       cuda::kInterleaveNone, swizzle, cuda::kL2Promotion128, fill);
+  } else {
+    result = driver_.tensor_map(&made, type, rank, address, map.extents.data(), map.strides.data(),
+                                map.box.data(), map.element_strides.data(), cuda::kInterleaveNone,
+                                swizzle, cuda::kL2Promotion128, fill);
+  }
+  cuda::check(result, map.im2col ? "cuTensorMapEncodeIm2col" : "cuTensorMapEncodeTiled",
+              "a tensor of " + std::string(name(map.type)), at);
   EncodedTensorMap out{};
   std::memcpy(out.data(), made.bytes, out.size());
   return out;

@@ -17,6 +17,7 @@ std::string to_string(const Dim3& extents) {
 
 Parameters& Parameters::add_bytes(std::span<const std::byte> bytes, std::size_t alignment) {
   bytes_.resize((bytes_.size() + alignment - 1) / alignment * alignment);
+  slots_.push_back({bytes_.size(), bytes.size(), alignment});
   bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
   return *this;
 }

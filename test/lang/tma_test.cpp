@@ -32,6 +32,33 @@ TEST(Tma, SpellsEachCopy) {
   expect_ptx("tma", {90, '\0'}, kernel, kMatrix, kMatrix);
 }
 
+const TensorMapArg kImages = im2col_arg(f32, 4, {{-1, -1, 0}, {-1, -1, 0}, 4, 16});
+
+TEST(Tma, SpellsCopiesForConvolutions) {
+  auto kernel = [](const TensorMapParam& x) {
+    EXPECT_EQ(box_bytes(x.arg()), 256);
+    tensor_load_im2col(box()(0, 0), x, {0, -1, block_idx().x, 0}, {2, 0}, Mbarriers()[0]);
+  };
+  expect_ptx("tma_im2col", {90, '\0'}, kernel, kImages);
+}
+
+TEST(Tma, RefusesMapsOfTheOtherMode) {
+  auto tiled = [](const TensorMapParam& x) {
+    tensor_load_im2col(box()(0, 0), x, {0, 0}, {0}, Mbarriers()[0]);
+  };
+  EXPECT_EQ(error_of(tiled, kMatrix),
+            "tensor_load_im2col: the map is tiled; make it with im2col_arg()");
+  auto columns = [](const TensorMapParam& x) { tensor_store(x, {0, 0, 0, 0}, box()(0, 0)); };
+  EXPECT_EQ(error_of(columns, kImages),
+            "tensor_store: the map is in im2col mode; only tensor_load_im2col() takes it");
+  auto short_by_one = [](const TensorMapParam& x) {
+    tensor_load_im2col(box()(0, 0), x, {0, 0, 0, 0}, {0}, Mbarriers()[0]);
+  };
+  EXPECT_EQ(error_of(short_by_one, kImages),
+            "tensor_load_im2col: 1 offsets for a tensor map of rank 4; give one for each dimension "
+            "between channels and batch");
+}
+
 TEST(Tma, RefusesCoordinatesOfAnotherRank) {
   auto kernel = [](const TensorMapParam& x) { tensor_store(x, {0}, box()(0, 0)); };
   EXPECT_EQ(error_of(kernel, kMatrix),

@@ -246,5 +246,41 @@ TEST_F(CudaKernel, LetsTheDriverEncodeTensorMaps) {
             "cuTensorMapEncodeTiled of a tensor of bf16: CUDA error 1");
 }
 
+TEST_F(CudaKernel, LetsTheDriverEncodeImagesForConvolutions) {
+  const std::int64_t shape[] = {2, 20, 30, 64};
+  TensorMapArg arg = im2col_arg(bf16, 4, {{-1, -1, 0}, {-2, -2, 0}, 64, 128});
+  Parameters given;
+  pack(given, device_, arg, make_view(0x1000, bf16, shape));
+  FakeTensorMap map;
+  std::memcpy(&map, given.bytes().data(), sizeof map);
+  EXPECT_EQ(map.rank, 4u);
+  EXPECT_EQ(map.extents[1], 30u);
+  EXPECT_EQ(map.strides[2], 20u * 30 * 128);
+  EXPECT_EQ(map.box[0], 64u);
+  EXPECT_EQ(map.box[1], 128u);
+  EXPECT_EQ(map.lower, -1);
+  EXPECT_EQ(map.upper, -2);
+}
+
+TEST_F(CudaKernel, GivesTheDriverEachParameterWhereOneIsATensorMap) {
+  status().takes_tensor_map = 1;
+  Kernel kernel = from_cubin();
+  EXPECT_EQ(kernel.attributes().parameter_bytes, -1);  // its layout is not the text's
+  const std::int64_t shape[] = {100, 96};
+  TensorMapArg arg{bf16, {64, 8}};
+  Parameters given;
+  given.add(std::int32_t{7});
+  pack(given, device_, arg, make_view(0x1000, bf16, shape));
+  Stream stream(device_);
+  PreparedLaunch launch = kernel.prepare({}, given);
+  launch.parameters().set(0, std::int32_t{8});
+  launch.launch(stream);
+  EXPECT_EQ(status().last_launch.parameters[0], 8);
+  EXPECT_EQ(status().last_launch.map.address, 0x1000u);
+  EXPECT_EQ(status().last_launch.map.box[1], 8u);
+  EXPECT_EQ(error_of([&] { kernel.prepare({}, Parameters().add(7)); }),
+            "launch of scale: the kernel takes 2 parameters, 1 of other sizes are given");
+}
+
 }  // namespace
 }  // namespace tilewright::test

@@ -304,8 +304,13 @@ int cuFuncSetAttribute(cuda::Function, int attribute, int value) {
   return enter("cuFuncSetAttribute");
 }
 int cuFuncGetParamInfo(cuda::Function, std::size_t index, std::size_t* offset, std::size_t* bytes) {
-  // Two parameters: an address and an int.
   if (index > 1) return kInvalidValue;
+  if (state().status.takes_tensor_map != 0) {  // an int and a tensor map, as on sm_90
+    *offset = index == 0 ? 0 : 48;
+    *bytes = index == 0 ? 4 : 128;
+    return 0;
+  }
+  // Two parameters: an address and an int.
   *offset = index == 0 ? 0 : 8;
   *bytes = index == 0 ? 8 : 4;
   return 0;
@@ -327,7 +332,11 @@ int cuLaunchKernelEx(const cuda::LaunchConfig* config, cuda::Function, void** pa
     if (attribute.id == cuda::kLaunchCooperative) launch.cooperative = attribute.flag;
     if (attribute.id == cuda::kLaunchDependent) launch.dependent = attribute.flag;
   }
-  if (parameters != nullptr) return kInvalidValue;
+  if (parameters != nullptr) {  // of a kernel that takes a tensor map
+    if (extra != nullptr) return kInvalidValue;
+    std::memcpy(launch.parameters, parameters[0], 4);
+    std::memcpy(&launch.map, parameters[1], sizeof launch.map);
+  }
   for (; extra != nullptr && extra[0] != nullptr; extra += 2) {
     if (extra[0] == reinterpret_cast<void*>(cuda::kParamBufferBytes)) {
       launch.parameter_bytes = *static_cast<std::size_t*>(extra[1]);
@@ -350,6 +359,24 @@ int cuOccupancyMaxActiveClusters(int* clusters, cuda::Function, const cuda::Laun
   if (config->attribute_count != 1) return kInvalidValue;
   *clusters = 132 / static_cast<int>(config->attributes[0].cluster[0]);
   return enter("cuOccupancyMaxActiveClusters");
+}
+int cuTensorMapEncodeIm2col(cuda::TensorMap* map, int type, unsigned rank, void* address,
+                            const std::uint64_t* extents, const std::uint64_t* strides,
+                            const int* lower, const int* upper, std::uint32_t channels,
+                            std::uint32_t pixels, const std::uint32_t*, int, int swizzle, int,
+                            int fill) {
+  if (rank < 3 || rank > 5) return kInvalidValue;
+  FakeTensorMap made{.type = type, .rank = rank, .swizzle = swizzle, .fill = fill};
+  std::memcpy(&made.address, &address, sizeof address);
+  std::copy_n(extents, rank, made.extents);
+  std::copy_n(strides, rank - 1, made.strides);
+  made.box[0] = channels;
+  made.box[1] = pixels;
+  made.lower = lower[0];
+  made.upper = upper[0];
+  static_assert(sizeof made <= sizeof *map);
+  std::memcpy(map->bytes, &made, sizeof made);
+  return enter("cuTensorMapEncodeIm2col");
 }
 int cuTensorMapEncodeTiled(cuda::TensorMap* map, int type, unsigned rank, void* address,
                            const std::uint64_t* extents, const std::uint64_t* strides,

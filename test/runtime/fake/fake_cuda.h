@@ -4,6 +4,19 @@
 
 #include <cstddef>
 
+/// The arguments of cuTensorMapEncodeTiled or -Im2col, whose map is this struct's bytes.
+struct FakeTensorMap {
+  int type = 0;
+  unsigned rank = 0;
+  unsigned long address = 0;
+  unsigned long extents[5] = {};
+  unsigned long strides[4] = {};
+  unsigned box[5] = {};
+  int swizzle = 0;
+  int fill = 0;
+  int lower = 0, upper = 0;  ///< of the first pixel dimension
+};
+
 struct FakeCudaLaunch {
   unsigned grid[3] = {};
   unsigned block[3] = {};
@@ -14,18 +27,7 @@ struct FakeCudaLaunch {
   int dependent = 0;
   std::size_t parameter_bytes = 0;
   unsigned char parameters[12] = {};
-};
-
-/// The arguments of cuTensorMapEncodeTiled, whose map is this struct's bytes.
-struct FakeTensorMap {
-  int type = 0;
-  unsigned rank = 0;
-  unsigned long address = 0;
-  unsigned long extents[5] = {};
-  unsigned long strides[4] = {};
-  unsigned box[5] = {};
-  int swizzle = 0;
-  int fill = 0;
+  FakeTensorMap map;
 };
 
 /// How many of each are alive, and what was asked for last.
@@ -42,6 +44,7 @@ struct FakeCudaStatus {
   int launches = 0;
   int max_dynamic_smem = 0;
   int non_portable_cluster = 0;
+  int takes_tensor_map = 0;  ///< set it: kernels take an int and a tensor map
   const char* jit_log = "";
   FakeCudaLaunch last_launch;
 };
