@@ -47,6 +47,7 @@ class QkKernel {
                token < to_value(t_.q.shape()[0].value()).to(index)};
     const std::vector<Span> spans = spans_of(first);
     std::vector<std::vector<Piece>> heads;
+    heads.reserve(static_cast<std::size_t>(c_.heads));
     for (int i = 0; i < c_.heads; ++i)
       heads.push_back(load_pieces(first.next(i), spans));
     const std::vector<Fragment> weights = load_weights(first, spans);
@@ -110,6 +111,7 @@ class QkKernel {
   std::vector<Piece> load_pieces(const Head& head, const std::vector<Span>& spans) const {
     Tensor in = head_of(t_.q, t_.k, head);
     std::vector<Piece> pieces;
+    pieces.reserve(spans.size());
     for (const Span& span : spans)
       pieces.push_back({span, load_if(span.active, in(span.column), c_.vector_elems)});
     return pieces;
@@ -118,6 +120,7 @@ class QkKernel {
   void finish(const Head& head, const std::vector<Piece>& pieces,
               const std::vector<Fragment>& weights, const std::optional<Turn>& turn) const {
     std::vector<Fragment> wide;
+    wide.reserve(pieces.size());
     for (const Piece& piece : pieces)
       wide.push_back(piece.stored.to(f32));
     if (c_.norm) normalise(wide, weights);

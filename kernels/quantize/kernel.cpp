@@ -81,6 +81,7 @@ class QuantizeKernel {
     Value active = row < to_value(x.shape()[0].value()).to(index);
     Value first = column * static_cast<int>(config_.group);
     std::vector<Fragment> loaded;
+    loaded.reserve(static_cast<std::size_t>(config_.accesses));
     for (int j = 0; j < config_.accesses; ++j) {
       loaded.push_back(
           load_if(active && inside(lane, j), x(row, first + offset(lane, j)), config_.vector_elems)
@@ -163,6 +164,7 @@ Traced DequantizePlan::trace(ptx::Target target) const {
     const std::vector<rows::RowShare> shares =
         rows::row_shares(tile, along, y.shape()[0].value(), y.shape()[1].value());
     std::vector<Fragment> codes;  // all on their way before the first store
+    codes.reserve(shares.size());
     for (const rows::RowShare& share : shares)
       codes.push_back(load_if(share.inside, q(share.row, share.column), tile.vector_elems));
     for (std::size_t j = 0; j < shares.size(); ++j) {

@@ -23,12 +23,13 @@ constexpr std::array<tune::Reducible, 1> kReducible{{{"T", 67}}};
 /// Two accesses a thread where a group takes more than a warp, in blocks of 128 threads otherwise.
 tune::Config standard(const DeviceProperties&, const tune::Key& key) {
   const std::int64_t accesses = rows::ceil_div(key[2], key[1]);
-  int threads = 1;
+  std::int64_t threads = 1;
   while (threads < accesses && threads < kWarp)
     threads *= 2;
   while (threads < kMaxThreads && threads * 2 < accesses)
     threads *= 2;
-  return {threads, threads <= kWarp ? 128 / threads : 1};
+  const auto all = static_cast<int>(threads);
+  return {all, all <= kWarp ? 128 / all : 1};
 }
 
 /// A warp's part of a group takes a power of two of its lanes; blocks are whole warps.

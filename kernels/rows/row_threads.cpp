@@ -75,6 +75,7 @@ std::vector<Fragment> RowThreads::of_all_warps(std::initializer_list<Value> mine
   });
   barrier();
   std::vector<Fragment> numbers;
+  numbers.reserve(mine.size());
   for (int i = 0; i < count; ++i)
     numbers.push_back(load(partials(0, i, half), warps()));
   return numbers;

@@ -64,6 +64,7 @@ struct DirectTranspose {
     Value columns = to_value(src.shape()[2].value()).to(s64);
     if_(m < rows && n < columns, [&] {  // squares are inside or outside as a whole
       std::vector<Fragment> read;
+      read.reserve(static_cast<std::size_t>(side));
       for (int i = 0; i < side; ++i)
         read.push_back(load(src(batch, m + i, n), side));
       for (int j = 0; j < side; ++j) {

@@ -15,9 +15,21 @@
 namespace tilewright::tune {
 namespace {
 
+/// Logarithms of what a space's nearest keys are, NaN where that is none; 0 for the others.
+using Logarithms = std::array<double, kMaxNumbers>;
+Logarithms logarithms_of(const Space& space, const Key& key) {
+  Logarithms logarithms{};
+  for (std::size_t i = 0; i < space.keys.size(); ++i) {
+    if (space.keys[i].match == Match::nearest)
+      logarithms[i] = std::log2(static_cast<double>(key[i]));
+  }
+  return logarithms;
+}
+
 /// A record in the order of its space's keys and knobs.
 struct Choice {
   Key key{};
+  Logarithms logarithms{};
   Config config{};
 };
 
@@ -52,21 +64,21 @@ std::vector<Choice> choices_of(const std::vector<Record>& records, const Space& 
   std::vector<Choice> choices;
   for (const Record& record : records) {
     if (record.space != space.name) continue;
-    choices.push_back({in_order<Key>(record, record.keys, space.keys, "keys"),
+    const Key key = in_order<Key>(record, record.keys, space.keys, "keys");
+    choices.push_back({key, logarithms_of(space, key),
                        in_order<Config>(record, record.knobs, space.knobs, "knobs")});
   }
   return choices;
 }
 
-/// Infinity where an exact key differs.
-double distance(const Space& space, const Key& asked, const Key& recorded) {
+/// Infinity where an exact key differs; infinity or NaN between 0 and another number.
+double distance(const Space& space, const Key& asked, const Logarithms& logarithms,
+                const Choice& choice) {
   double sum = 0;
   for (std::size_t i = 0; i < space.keys.size(); ++i) {
-    if (asked[i] == recorded[i]) continue;
-    if (space.keys[i].match == Match::exact || asked[i] <= 0 || recorded[i] <= 0) {
-      return std::numeric_limits<double>::infinity();
-    }
-    sum += std::fabs(std::log2(static_cast<double>(asked[i]) / static_cast<double>(recorded[i])));
+    if (asked[i] == choice.key[i]) continue;
+    if (space.keys[i].match == Match::exact) return std::numeric_limits<double>::infinity();
+    sum += std::fabs(logarithms[i] - choice.logarithms[i]);
   }
   return sum;
 }
@@ -131,8 +143,11 @@ std::optional<Config> Library::find(const Space& space, const DeviceProperties& 
                                     const Key& key) const {
   const Choice* nearest = nullptr;
   double least = std::numeric_limits<double>::infinity();
-  for (const Choice& choice : state_->choices(space, device.name)) {
-    const double d = distance(space, key, choice.key);
+  const std::vector<Choice>& choices = state_->choices(space, device.name);
+  if (choices.empty()) return std::nullopt;
+  const Logarithms logarithms = logarithms_of(space, key);
+  for (const Choice& choice : choices) {
+    const double d = distance(space, key, logarithms, choice);
     const bool smaller = nearest != nullptr && d == least && choice.key < nearest->key;
     if (!(d < least || smaller) || !space.valid(device, key, choice.config)) continue;
     nearest = &choice;

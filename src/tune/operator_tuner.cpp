@@ -74,7 +74,7 @@ Assembly assemble_kernels(std::vector<Traced> kernels, ptx::Target target) {
   Assembly assembly;
   for (Traced& traced : kernels) {
     const int threads = traced.block[0] * traced.block[1] * traced.block[2];
-    const KernelSource source{ptx::print(traced.module(), ptx::LineInfo::off), traced.entry, {}};
+    KernelSource source{ptx::print(traced.module(), ptx::LineInfo::off), traced.entry, {}};
     // The text itself is the key: what a launch makes later is found by its PTX.
     const Assembled made = KernelCache::global().assemble(target, "tune\n" + source.ptx,
                                                           [&](ptx::LineInfo) { return source; });
