@@ -34,10 +34,11 @@ class CombineKernel {
         std::vector<Term> terms;
         for (int k = first; k < first + count; ++k)
           terms.push_back(term(y, slots[k], factors[k], share.column));
-        for (const Term& each : terms)
+        for (const Term& each : terms) {
           sum = zip_map(each.row.to(f32), sum, [&](const Value& value, const Value& so_far) {
             return fma(each.factor, value, so_far);
           });
+        }
       }
       store(out(share.row, share.column), sum.to(out.type()));
     });

@@ -28,9 +28,10 @@ struct Checks {
   }
 
   void tokens(const View& view, const char* which) const {
-    if (view.shape[0] != t.weights.shape[0])
+    if (view.shape[0] != t.weights.shape[0]) {
       caller.refuse(std::string(which) + " is " + to_string(view) + " and weights " +
                     to_string(t.weights) + "; T must be equal");
+    }
   }
 
   void choices() const {
@@ -43,9 +44,10 @@ struct Checks {
     if (k > 1 && t.weights.stride[1] != 1) caller.refuse(what + "; its last stride must be 1");
     bool fits =
         t.slot.type == s32 && size(t.slot) == t.weights.shape[0] * k && is_row_major(t.slot);
-    if (!fits)
+    if (!fits) {
       caller.refuse("slot is " + to_string(t.slot) + "; it must be " +
                     std::to_string(t.weights.shape[0] * k) + " contiguous elements of s32, T K");
+    }
   }
 
   void memory(const MoeCombineOptions& options) const {

@@ -89,10 +89,11 @@ TEST_F(MoeCombine, GivesTheSameBitsWhereverRowsLie) {
   std::vector<Array> given = inputs({.tokens = 4, .k = 3, .h = 24});
   std::vector<double> moved = to_doubles(given[1]);
   Array y = given[0];
-  std::int64_t rows = y.shape[0], row_bytes = 24 * 2;
-  for (std::int64_t row = 0; row < rows; ++row)  // the last row first
+  std::int64_t rows = y.shape[0], row_bytes = 48;
+  for (std::int64_t row = 0; row < rows; ++row) {  // the last row first
     std::copy_n(given[0].bytes.begin() + row * row_bytes, row_bytes,
                 y.bytes.begin() + (rows - 1 - row) * row_bytes);
+  }
   for (double& slot : moved)
     slot = slot < 0 ? slot : static_cast<double>(rows - 1) - slot;
   EXPECT_EQ(run(combine, given).front().bytes,

@@ -30,9 +30,10 @@ struct Checks {
 
   void copied(const View& view, const char* which) const {
     int width = bits(view.type);
-    if (width != 8 && width != 16 && width != 32)
+    if (width != 8 && width != 16 && width != 32) {
       fail(std::string(which) + " has elements of " + std::to_string(width) +
            " bits; they must have 8, 16 or 32");
+    }
     if (view.rank != 2)
       fail(std::string(which) + " is " + to_string(view) + "; it must have two modes");
   }
@@ -59,28 +60,32 @@ struct Checks {
       fail(what + "; it may have " + std::to_string(kMaxDispatchChoices) + " elements at most");
     bool fits =
         options.variant != DispatchVariant::replicated || size(t.ids) <= kMaxReplicatedChoices;
-    if (!fits)
+    if (!fits) {
       fail(what + "; variant=replicated takes " + std::to_string(kMaxReplicatedChoices) +
            " elements at most");
+    }
   }
 
   void permuted(const View& in, const char* in_name, const View& out, const char* out_name) const {
     std::string what = std::string(out_name) + " is " + to_string(out);
-    if (out.type != in.type || out.shape[1] != in.shape[1])
+    if (out.type != in.type || out.shape[1] != in.shape[1]) {
       fail(what + " and " + in_name + " " + to_string(in) +
            "; types and lengths of rows must be equal");
+    }
     if (out.shape[0] != t.x_perm.shape[0])
       fail(what + " and x_perm " + to_string(t.x_perm) + "; M must be equal");
-    if (out.shape[0] < least_rows || out.shape[0] > kMaxDispatchRows)
+    if (out.shape[0] < least_rows || out.shape[0] > kMaxDispatchRows) {
       fail(what + "; it must have at least the " + std::to_string(least_rows) +
            " rows that the choices and their padding can take, and at most " +
            std::to_string(kMaxDispatchRows));
+    }
   }
 
   void scales() const {
-    if (t.scales.has_value() != t.scales_perm.has_value())
+    if (t.scales.has_value() != t.scales_perm.has_value()) {
       fail(std::string(t.scales ? "scales" : "scales_perm") + " is given without " +
            (t.scales ? "scales_perm" : "scales"));
+    }
     if (!t.scales) return;
     copied(*t.scales, "scales");
     copied(*t.scales_perm, "scales_perm");
@@ -130,9 +135,10 @@ struct Checks {
         apart(outputs[other], outputs[i]);
     }
     std::int64_t needed = moe_dispatch_workspace_bytes(options);
-    if (workspace.size_bytes < needed)
+    if (workspace.size_bytes < needed) {
       fail("the workspace has " + std::to_string(workspace.size_bytes) + " bytes; it needs " +
            std::to_string(needed) + ", zeroed once");
+    }
     if (workspace.address % 16 != 0) fail("the workspace's address must be a multiple of 16");
   }
 };

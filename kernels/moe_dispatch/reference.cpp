@@ -27,9 +27,10 @@ Placed place(const MoeDispatchOptions& options, const Array& ids) {
     if (here) ++placed.counts[static_cast<std::size_t>(expert)];
   }
   placed.offsets.push_back(0);
-  for (std::int64_t count : placed.counts)
+  for (std::int64_t count : placed.counts) {
     placed.offsets.push_back(placed.offsets.back() +
                              (count + options.block - 1) / options.block * options.block);
+  }
   std::vector<std::int64_t> next = placed.offsets;
   for (std::int64_t expert : expert_of)
     placed.slot.push_back(expert < 0 ? -1 : next[static_cast<std::size_t>(expert)]++);

@@ -120,6 +120,7 @@ class TokenRouter {
     for_experts([&](const Value& expert, const Value& exists) {
       if_(exists, [&] {
         std::vector<Value> of_warps;
+        of_warps.reserve(static_cast<std::size_t>(c_.counters()));
         for (int row = 0; row < c_.counters(); ++row)
           of_warps.push_back(counters_(row, expert).load());
         Var sum(s32, 0);

@@ -12,7 +12,7 @@ namespace tilewright {
 namespace {
 
 constexpr int kMaxThreads = 1024;
-constexpr std::int64_t kMaxCounterBytes = 128 * 1024;  // of a block's shared memory
+constexpr std::int64_t kMaxCounterBytes = 131'072;  // of a block's shared memory
 
 constexpr int number(DispatchVariant variant) { return static_cast<int>(variant); }
 

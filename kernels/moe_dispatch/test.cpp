@@ -105,15 +105,16 @@ TEST_F(MoeDispatch, TakesAnyNumberOfExperts) {
 
 TEST_F(MoeDispatch, PutsAllTokensToOneExpert) {
   Problem p{.tokens = 40, .k = 1, .experts = 8, .h = 8};
-  for (double expert : {0.0, 3.0, 7.0})
+  for (double expert : {0.0, 3.0, 7.0}) {
     run_all({inputs(p)[0], with_ids(40, std::vector<double>(40, expert))},
             options(p, {{"block", "16"}}));
+  }
 }
 
 TEST_F(MoeDispatch, SendsTokensToEveryExpert) {
-  std::vector<double> all;
-  for (int choice = 0; choice < 3 * 8; ++choice)
-    all.push_back(7 - choice % 8);
+  std::vector<double> all(24);
+  for (std::size_t choice = 0; choice < all.size(); ++choice)
+    all[choice] = static_cast<double>(7 - choice % 8);
   run_all({random("x", bf16, {3, 16}), with_ids(3, all)}, {{"experts", "8"}, {"block", "4"}});
 }
 
@@ -178,7 +179,7 @@ TEST_F(MoeDispatch, TakesScalesOfAnyStrides) {
     return make_view(buffer.address(), type, shape);
   };
   MoeDispatchOptions options{.experts = 4};
-  Buffer out(device, 12 * 16), out_scales(device, 12 * 12), numbers(device, 4096),
+  Buffer out(device, 192), out_scales(device, 144), numbers(device, 4096),
       workspace(device, moe_dispatch_workspace_bytes(options));
   workspace.fill(std::byte{0});
   std::uint64_t at = numbers.address();
@@ -217,9 +218,10 @@ TEST_F(MoeDispatch, CopiesTheBitsOfNan) {
 
 TEST_F(MoeDispatch, TakesStridesAndAlignments) {
   for (std::int64_t padding : {1, 4, 8}) {
-    for (std::int64_t offset : {0, 1, 2})
+    for (std::int64_t offset : {0, 1, 2}) {
       run(dispatch, inputs({.h = 64}), options({}, {{"block", "4"}, {"zero_pad", "true"}}),
           Placement{.row_padding = padding, .offset_elems = offset});
+    }
   }
 }
 
@@ -270,9 +272,10 @@ TEST_F(MoeDispatch, GivesTheSameRowsInEverySchedule) {
         how.residency = residency;
         how.divergence = static_cast<emu::Divergence>(seed % 3);
         device.set_options(how);
-        for (const char* variant : {"replicated", "decode", "prefill"})
+        for (const char* variant : {"replicated", "decode", "prefill"}) {
           run(dispatch, inputs(p),
               options(p, {{"order", order}, {"block", "4"}, {"variant", variant}}));
+        }
       }
     }
   }

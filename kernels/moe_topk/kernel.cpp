@@ -179,9 +179,10 @@ class TopkKernel {
     for_(c_.k, [&](const Value& choice) {
       Value best = redux_max(largest_key());
       Var candidate(s32, c_.experts * 2);  // beyond every expert
-      for (int i = held(); i-- > 0;)
+      for (int i = held(); i-- > 0;) {
         candidate =
             select(keys_[static_cast<std::size_t>(i)] == best, first_ + distance(i), candidate);
+      }
       Value expert = redux_min(candidate);
       Value here = expert - first_;
       for (int i = 0; i < held(); ++i) {
@@ -213,6 +214,7 @@ class TopkKernel {
       powers.push_back(select(Value(key) > kNan, exp_below(score_of(key), largest), 0.0f));
     Value sum = all ? *all : sum_of_chosen(powers);
     std::vector<Value> weights;
+    weights.reserve(powers.size());
     for (const Value& power : powers)
       weights.push_back(select(sum > 0.0f, power / sum, 0.0f) * scale_);
     return weights;
@@ -229,6 +231,7 @@ class TopkKernel {
     std::vector<Value> weights;
     std::optional<Value> sum;
     if (c_.renormalize) sum.emplace(sum_of_chosen(scores) + 1e-20f);
+    weights.reserve(scores.size());
     for (const Value& score : scores)
       weights.push_back((sum ? score / *sum : score) * scale_);
     return weights;

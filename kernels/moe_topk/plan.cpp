@@ -52,9 +52,10 @@ struct Checks {
     if (t.logits.rank != 2)
       caller.refuse("logits is " + to_string(t.logits) + "; it must have the modes [T, E]");
     std::int64_t experts = t.logits.shape[1];
-    if (experts < 1 || experts > kMaxExperts)
+    if (experts < 1 || experts > kMaxExperts) {
       caller.refuse("logits is " + to_string(t.logits) + "; E must be 1 to " +
                     std::to_string(kMaxExperts));
+    }
     if (experts > 1 && t.logits.stride[1] != 1)
       caller.refuse("logits is " + to_string(t.logits) + "; its last stride must be 1");
   }
@@ -65,9 +66,10 @@ struct Checks {
     range("shared_experts", options.shared_experts, 0, kMaxChosen);
     range("groups", options.groups, 1, std::min(experts, kMaxGroups));
     range("topk_group", options.topk_group, 1, options.groups);
-    if (experts % options.groups != 0)
+    if (experts % options.groups != 0) {
       caller.refuse("groups=" + std::to_string(options.groups) + "; it must divide the " +
                     std::to_string(experts) + " experts");
+    }
     finite("scale", options.scale);
     finite("shared_weight", options.shared_weight);
     if (options.scoring == Scoring::sigmoid) return;
@@ -80,16 +82,18 @@ struct Checks {
     std::int64_t columns = options.k + options.shared_experts;
     bool fits = view.rank == 2 && view.shape[0] == t.logits.shape[0] && view.shape[1] == columns &&
                 (columns == 1 || view.stride[1] == 1);
-    if (!fits)
+    if (!fits) {
       caller.refuse(std::string(which) + " is " + to_string(view) + "; it must be [" +
                     std::to_string(t.logits.shape[0]) + "," + std::to_string(columns) +
                     "] with contiguous rows: k and the shared experts");
+    }
   }
 
   void typed(const View& view, const char* which, Type type) const {
-    if (view.type != type)
+    if (view.type != type) {
       caller.refuse(std::string(which) + " has type " + std::string(name(view.type)) +
                     "; it must be " + std::string(name(type)));
+    }
   }
 
   void others() const {
@@ -123,7 +127,8 @@ void share_experts(MoeTopkConfig& config, const View& logits) {
   while (elems > 1 && (config.group_size() % elems != 0 || elems > each))
     elems /= 2;
   config.vector_elems = elems;
-  config.accesses = static_cast<int>(rows::ceil_div(config.group_size(), config.lanes * elems));
+  config.accesses =
+      static_cast<int>(rows::ceil_div(config.group_size(), std::int64_t{config.lanes} * elems));
 }
 
 }  // namespace

@@ -58,9 +58,10 @@ TEST_F(MoeTopk, ChoosesEveryExpertThereIs) {
 TEST_F(MoeTopk, TakesLogitsOfAllTypesAndWritesBothKindsOfIds) {
   for (Type type : {bf16, f16, f32}) {
     for (const char* ids : {"s32", "s64"}) {
-      for (const char* scoring : {"softmax", "sigmoid"})
+      for (const char* scoring : {"softmax", "sigmoid"}) {
         run(topk, {random("logits", type, {9, 128}, 2)},
             {{"k", "8"}, {"id_type", ids}, {"scoring", scoring}});
+      }
     }
   }
 }
@@ -85,9 +86,10 @@ TEST_F(MoeTopk, RoutesAsTheModelsDo) {
 
 TEST_F(MoeTopk, WeighsWithoutRenormalising) {
   for (const char* scoring : {"softmax", "softmax_selected", "sigmoid"}) {
-    for (const char* scale : {"1", "-2.5"})
+    for (const char* scale : {"1", "-2.5"}) {
       run(topk, {random("logits", f32, {5, 96}, 4)},
           {{"k", "6"}, {"scoring", scoring}, {"renormalize", "false"}, {"scale", scale}});
+    }
   }
 }
 
@@ -180,9 +182,9 @@ TEST_F(MoeTopk, KeepsWeightsExactFarBelowTheLargestLogit) {
 }
 
 TEST_F(MoeTopk, WritesTheMappedExperts) {
-  std::vector<double> map;
-  for (int e = 0; e < 128; ++e)
-    map.push_back(e % 4 == 1 ? e / 4 : -1);
+  std::vector<double> map(128, -1);
+  for (std::size_t e = 1; e < map.size(); e += 4)
+    map[e] = static_cast<double>(e / 4);
   run(topk, {random("logits", bf16, {6, 128}, 2), numbers("expert_map", map)},
       {{"k", "8"}, {"shared_experts", "2"}});
 }
@@ -192,7 +194,7 @@ TEST_F(MoeTopk, MarksRowsThatArePadding) {
     std::vector<double> ids = ids_of({random("logits", bf16, {6, 64}), numbers("bound_m", {bound})},
                                      {{"k", "4"}, {"shared_experts", "1"}});
     for (std::size_t i = 0; i < ids.size(); ++i)
-      EXPECT_EQ(ids[i] == -1, static_cast<double>(i / 5) >= bound);
+      EXPECT_EQ(ids[i] == -1, i / 5 >= static_cast<std::size_t>(bound));
   }
 }
 
@@ -203,10 +205,11 @@ TEST_F(MoeTopk, AppendsSharedExpertsBeyondOneRoundOfLanes) {
 
 TEST_F(MoeTopk, TakesStridesAndAlignments) {
   for (std::int64_t padding : {0, 1, 4}) {
-    for (std::int64_t offset : {0, 1, 2})
+    for (std::int64_t offset : {0, 1, 2}) {
       run(topk, {random("logits", bf16, {5, 128}, 2), random("bias", f32, {128}, 1, 2)},
           {{"k", "8"}, {"scoring", "sigmoid"}, {"groups", "4"}, {"topk_group", "2"}},
           Placement{.row_padding = padding, .offset_elems = offset});
+    }
   }
 }
 
