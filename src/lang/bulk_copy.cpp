@@ -4,6 +4,7 @@
 
 #include "lang/address.h"
 #include "lang/reduction.h"
+#include "lang/tensor_copy.h"
 
 #include <string>
 
@@ -90,21 +91,6 @@ void wait(const char* what, const char* op, int pending, SourceLoc at) {
   emit(what, op, {ptx::imm(pending)}, at);
 }
 
-/// Appends the policy, if there is one, to the instruction's operands and its name.
-std::string with_policy(std::string op, const BulkOptions& options,
-                        std::vector<ptx::Operand>& operands, const char* what, SourceLoc at) {
-  if (!options.policy) return op;
-  if (options.policy->type() != b64) {
-    throw Error(ErrorKind::user,
-                std::string(what) + ": a policy of type " +
-                    std::string(name(options.policy->type())) +
-                    "; it must come from cache_policy()",
-                at);
-  }
-  operands.push_back(ptx::reg(Tracer::current(what, at).reg_of(*options.policy, at)));
-  return op + ".L2::cache_hint";
-}
-
 struct Reduction {
   const char* what;  // for errors
   const char* op;    // ".add"
@@ -113,14 +99,11 @@ struct Reduction {
 
 /// ".add.noftz.f16"
 std::string reduction_word(const Reduction& reduction, Type type, SourceLoc at) {
-  bool halves = reduction.operands == Operands::order && (type == f16 || type == bf16);
-  std::string word =
-      halves ? "." + std::string(name(type)) : lang::operand_word(reduction.operands, type);
+  std::string word = lang::engine_word(reduction.operands, type);
   if (!word.empty()) return reduction.op + word;
   throw Error(ErrorKind::user,
               std::string(reduction.what) + ": not defined for " + std::string(name(type)) + "; " +
-                  lang::operands_text(reduction.operands) +
-                  (reduction.operands == Operands::order ? ", f16 and bf16" : ""),
+                  lang::engine_text(reduction.operands),
               at);
 }
 
@@ -143,6 +126,23 @@ void bulk_reduce(const Reduction& reduction, const Ends& ends, const Arg& bytes)
 
 }  // namespace
 
+namespace lang {
+
+std::string with_policy(std::string op, const CopyCall& call, std::vector<ptx::Operand>& operands) {
+  const std::optional<Value>& policy = call.options.policy;
+  if (!policy) return op;
+  if (policy->type() != b64) {
+    throw Error(ErrorKind::user,
+                std::string(call.what) + ": a policy of type " + std::string(name(policy->type())) +
+                    "; it must come from cache_policy()",
+                call.at);
+  }
+  operands.push_back(ptx::reg(Tracer::current(call.what, call.at).reg_of(*policy, call.at)));
+  return op + ".L2::cache_hint";
+}
+
+}  // namespace lang
+
 void bulk_load(const Element& destination, const Element& source, const Arg& bytes,
                const Mbarrier& done, const BulkOptions& options) {
   SourceLoc at = bytes.at();
@@ -150,8 +150,9 @@ void bulk_load(const Element& destination, const Element& source, const Arg& byt
   require_spaces("bulk_load", ends, MemorySpace::shared, MemorySpace::global, at);
   std::vector<ptx::Operand> operands = copy_operands("bulk_load", ends, bytes);
   operands.push_back(lang::address_operand(done.cell(), at));
-  std::string op = with_policy("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes",
-                               options, operands, "bulk_load", at);
+  std::string op =
+      lang::with_policy("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes",
+                        {"bulk_load", at, options}, operands);
   emit("bulk_load", op, std::move(operands), at);
 }
 
@@ -190,8 +191,8 @@ void bulk_store(const Element& destination, const Element& source, const Arg& by
   Ends ends{&destination, &source};
   require_spaces("bulk_store", ends, MemorySpace::global, MemorySpace::shared, at);
   std::vector<ptx::Operand> operands = copy_operands("bulk_store", ends, bytes);
-  std::string op = with_policy("cp.async.bulk.global.shared::cta.bulk_group", options, operands,
-                               "bulk_store", at);
+  std::string op = lang::with_policy("cp.async.bulk.global.shared::cta.bulk_group",
+                                     {"bulk_store", at, options}, operands);
   emit("bulk_store", op, std::move(operands), at);
 }
 

@@ -209,7 +209,7 @@ void load_tile(const MatrixTile& tile, const TensorMapParam& map,
                std::initializer_list<Arg> coordinates, const Mbarrier& done, SourceLoc at) {
   require_own_map("load_tile", tile, map, at);
   each_panel(tile, coordinates, at, [&](const Element& box, lang::Coordinates moved) {
-    lang::tensor_load("load_tile", box, map, moved, done, at);
+    lang::tensor_load({"load_tile", at}, box, map, moved, done);
   });
 }
 
@@ -227,7 +227,7 @@ void store_tile(const TensorMapParam& map, std::initializer_list<Arg> coordinate
                 const MatrixTile& tile, SourceLoc at) {
   require_own_map("store_tile", tile, map, at);
   each_panel(tile, coordinates, at, [&](const Element& box, lang::Coordinates moved) {
-    lang::tensor_store("store_tile", map, moved, box, at);
+    lang::tensor_store({"store_tile", at}, map, moved, box);
   });
 }
 

@@ -36,4 +36,14 @@ const char* operands_text(Operands operands) {
   return "";
 }
 
+std::string engine_word(Operands operands, Type type) {
+  bool half = type == f16 || type == bf16;
+  if (operands == Operands::order && half) return "." + std::string(name(type));
+  return operand_word(operands, type);
+}
+
+std::string engine_text(Operands operands) {
+  return operands_text(operands) + std::string(operands == Operands::order ? ", f16 and bf16" : "");
+}
+
 }  // namespace tilewright::lang

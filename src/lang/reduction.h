@@ -17,4 +17,8 @@ std::string operand_word(Operands operands, Type type);
 /// "it takes integers of 32 or 64 bits, f16, bf16, f32 and f64".
 const char* operands_text(Operands operands);
 
+/// The same for the copy engine, which also takes the least and greatest of f16 and bf16.
+std::string engine_word(Operands operands, Type type);
+std::string engine_text(Operands operands);
+
 }  // namespace tilewright::lang

@@ -3,6 +3,7 @@
 #include "tilewright/tma.h"
 
 #include "lang/address.h"
+#include "lang/reduction.h"
 #include "lang/tensor_copy.h"
 
 #include <string>
@@ -11,6 +12,7 @@
 namespace tilewright {
 namespace {
 
+using lang::Operands;
 using lang::Tracer;
 
 constexpr int kBoxAlignment = 128;  // bytes; PTX ISA, cp.async.bulk.tensor
@@ -85,14 +87,17 @@ void tensor_prefetch(const TensorMapParam& map, SourceLoc at) {
 
 namespace lang {
 
-void tensor_load(const char* what, const Element& destination, const TensorMapParam& map,
-                 Coordinates coordinates, const Mbarrier& done, SourceLoc at) {
-  Tracer& tracer = Tracer::current(what, at);
-  ptx::Operand box = box_operand(what, map, destination, at);
-  ptx::Operand source = map_operand(what, map, coordinates, at);
-  tracer.emit(with_rank("cp.async.bulk.tensor.", map,
-                        ".shared::cluster.global.tile.mbarrier::complete_tx::bytes"),
-              {box, source, address_operand(done.cell(), at)}, at);
+void tensor_load(const CopyCall& call, const Element& destination, const TensorMapParam& map,
+                 Coordinates coordinates, const Mbarrier& done) {
+  Tracer& tracer = Tracer::current(call.what, call.at);
+  ptx::Operand box = box_operand(call.what, map, destination, call.at);
+  ptx::Operand source = map_operand(call.what, map, coordinates, call.at);
+  std::vector<ptx::Operand> operands{box, source, address_operand(done.cell(), call.at)};
+  std::string op =
+      with_policy(with_rank("cp.async.bulk.tensor.", map,
+                            ".shared::cluster.global.tile.mbarrier::complete_tx::bytes"),
+                  call, operands);
+  tracer.emit(op, std::move(operands), call.at);
 }
 
 void tensor_load_multicast(const char* what, const Element& destination, const TensorMapParam& map,
@@ -108,20 +113,23 @@ void tensor_load_multicast(const char* what, const Element& destination, const T
               {box, source, address_operand(done.cell(), at), mask}, at);
 }
 
-void tensor_store(const char* what, const TensorMapParam& map, Coordinates coordinates,
-                  const Element& source, SourceLoc at) {
-  Tracer& tracer = Tracer::current(what, at);
-  ptx::Operand box = box_operand(what, map, source, at);
-  ptx::Operand destination = map_operand(what, map, coordinates, at);
-  tracer.emit(with_rank("cp.async.bulk.tensor.", map, ".global.shared::cta.tile.bulk_group"),
-              {destination, box}, at);
+void tensor_store(const CopyCall& call, const TensorMapParam& map, Coordinates coordinates,
+                  const Element& source) {
+  Tracer& tracer = Tracer::current(call.what, call.at);
+  ptx::Operand box = box_operand(call.what, map, source, call.at);
+  std::vector<ptx::Operand> operands{map_operand(call.what, map, coordinates, call.at), box};
+  std::string op =
+      with_policy(with_rank("cp.async.bulk.tensor.", map, ".global.shared::cta.tile.bulk_group"),
+                  call, operands);
+  tracer.emit(op, std::move(operands), call.at);
 }
 
 }  // namespace lang
 
 void tensor_load(const Element& destination, const TensorMapParam& map,
-                 std::initializer_list<Arg> coordinates, const Mbarrier& done, SourceLoc at) {
-  lang::tensor_load("tensor_load", destination, map, coordinates, done, at);
+                 std::initializer_list<Arg> coordinates, const Mbarrier& done,
+                 const BulkOptions& options, SourceLoc at) {
+  lang::tensor_load({"tensor_load", at, options}, destination, map, coordinates, done);
 }
 
 void tensor_load_multicast(const Element& destination, const TensorMapParam& map,
@@ -154,18 +162,66 @@ void tensor_load_im2col(const Element& destination, const TensorMapParam& map,
 }
 
 void tensor_store(const TensorMapParam& map, std::initializer_list<Arg> coordinates,
-                  const Element& source, SourceLoc at) {
-  lang::tensor_store("tensor_store", map, coordinates, source, at);
+                  const Element& source, const BulkOptions& options, SourceLoc at) {
+  lang::tensor_store({"tensor_store", at, options}, map, coordinates, source);
 }
+
+void tensor_prefetch_box(const TensorMapParam& map, std::initializer_list<Arg> coordinates,
+                         SourceLoc at) {
+  const char* what = "tensor_prefetch_box";
+  ptx::Operand source = map_operand(what, map, coordinates, at);
+  Tracer::current(what, at).emit(
+      with_rank("cp.async.bulk.prefetch.tensor.", map, ".L2.global.tile"), {source}, at);
+}
+
+namespace {
+
+struct Reduction {
+  const char* what;  // for errors
+  const char* op;    // "add"
+  Operands operands;
+};
+
+void tensor_reduce(const Reduction& reduction, const TensorMapParam& map,
+                   lang::Coordinates coordinates, const Element& source, SourceLoc at) {
+  if (lang::engine_word(reduction.operands, map.type()).empty()) {
+    throw Error(ErrorKind::user,
+                std::string(reduction.what) + ": not defined for " + std::string(name(map.type())) +
+                    "; " + lang::engine_text(reduction.operands),
+                at);
+  }
+  ptx::Operand box = box_operand(reduction.what, map, source, at);
+  ptx::Operand destination = map_operand(reduction.what, map, coordinates, at);
+  std::string end = std::string(".global.shared::cta.") + reduction.op + ".tile.bulk_group";
+  Tracer::current(reduction.what, at)
+      .emit(with_rank("cp.reduce.async.bulk.tensor.", map, end.c_str()), {destination, box}, at);
+}
+
+}  // namespace
 
 void tensor_add(const TensorMapParam& map, std::initializer_list<Arg> coordinates,
                 const Element& source, SourceLoc at) {
-  ptx::Operand box = box_operand("tensor_add", map, source, at);
-  ptx::Operand destination = map_operand("tensor_add", map, coordinates, at);
-  Tracer::current("tensor_add", at)
-      .emit(
-          with_rank("cp.reduce.async.bulk.tensor.", map, ".global.shared::cta.add.tile.bulk_group"),
-          {destination, box}, at);
+  tensor_reduce({"tensor_add", "add", Operands::sum}, map, coordinates, source, at);
+}
+void tensor_min(const TensorMapParam& map, std::initializer_list<Arg> coordinates,
+                const Element& source, SourceLoc at) {
+  tensor_reduce({"tensor_min", "min", Operands::order}, map, coordinates, source, at);
+}
+void tensor_max(const TensorMapParam& map, std::initializer_list<Arg> coordinates,
+                const Element& source, SourceLoc at) {
+  tensor_reduce({"tensor_max", "max", Operands::order}, map, coordinates, source, at);
+}
+void tensor_and(const TensorMapParam& map, std::initializer_list<Arg> coordinates,
+                const Element& source, SourceLoc at) {
+  tensor_reduce({"tensor_and", "and", Operands::bits}, map, coordinates, source, at);
+}
+void tensor_or(const TensorMapParam& map, std::initializer_list<Arg> coordinates,
+               const Element& source, SourceLoc at) {
+  tensor_reduce({"tensor_or", "or", Operands::bits}, map, coordinates, source, at);
+}
+void tensor_xor(const TensorMapParam& map, std::initializer_list<Arg> coordinates,
+                const Element& source, SourceLoc at) {
+  tensor_reduce({"tensor_xor", "xor", Operands::bits}, map, coordinates, source, at);
 }
 
 }  // namespace tilewright

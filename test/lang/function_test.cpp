@@ -97,9 +97,12 @@ struct Mistake {
 const Mistake kMistakes[] = {
     {"another body under the name",
      [](const Tensor&) {
-       for (int n = 1; n < 3; ++n)
+       auto add = [](int n) {
          function_(
              "f", [&](const Value& v) { return v + n; }, s32);
+       };
+       add(1);
+       add(2);
      },
      "function_: 'f' is defined already, with other code; give each specialisation its own name"},
     {"a value of the kernel in the body",

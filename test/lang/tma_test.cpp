@@ -4,6 +4,7 @@
 
 #include "lang/trace_fixture.h"
 #include "tilewright/bulk_copy.h"
+#include "tilewright/cache_policy.h"
 #include "tilewright/thread.h"
 
 namespace tilewright {
@@ -30,6 +31,35 @@ TEST(Tma, SpellsEachCopy) {
     bulk_wait_read();
   };
   expect_ptx("tma", {90, '\0'}, kernel, kMatrix, kMatrix);
+}
+
+TEST(Tma, SpellsPoliciesReductionsAndPrefetches) {
+  auto kernel = [](const TensorMapParam& x) {
+    Tensor tile = shared(u32, Layout(Shape{512}), 128);
+    Mbarriers full;
+    Value keep = cache_policy(Eviction::last);
+    Value row = block_idx().x;
+    tensor_prefetch_box(x, {row, 0});
+    tensor_load(tile(0), x, {row, 0}, full[0], {.policy = keep});
+    tensor_store(x, {row, 0}, tile(0), {.policy = keep});
+    tensor_min(x, {row, 0}, tile(0));
+    tensor_max(x, {row, 0}, tile(0));
+    tensor_and(x, {row, 0}, tile(0));
+    tensor_or(x, {row, 0}, tile(0));
+    tensor_xor(x, {row, 0}, tile(0));
+  };
+  expect_ptx("tma_forms", {90, '\0'}, kernel, TensorMapArg{u32, {8, 4}});
+}
+
+TEST(Tma, RefusesTypesThatItCannotCombine) {
+  auto least = [](const TensorMapParam& x) { tensor_min(x, {0, 0}, box()(0, 0)); };
+  EXPECT_EQ(error_of(least, kMatrix),
+            "tensor_min: not defined for f32; it takes integers of 32 or 64 bits, f16 and bf16");
+  auto policy = [](const TensorMapParam& x) {
+    tensor_store(x, {0, 0}, box()(0, 0), {.policy = block_idx().x});
+  };
+  EXPECT_EQ(error_of(policy, kMatrix),
+            "tensor_store: a policy of type s32; it must come from cache_policy()");
 }
 
 const TensorMapArg kImages = im2col_arg(f32, 4, {{-1, -1, 0}, {-1, -1, 0}, 4, 16});

@@ -18,7 +18,7 @@ class TracedDependent : public test::TracedTest {
 
 TEST_F(TracedDependent, TheSecondGridReadsWhatTheFirstWroteAfterItsWait) {
   constexpr int kBlocks = 64;
-  std::vector<std::uint32_t> zeros(kBlocks * 32, 0);
+  std::vector<std::uint32_t> zeros(std::size_t{kBlocks} * 32, 0);
   test::DeviceVector between = vector(u32, zeros);
   test::DeviceVector out = vector(u32, zeros);
   auto produce = [](const Tensor& x) {

@@ -9,6 +9,7 @@
 #include "tilewright/grid_barrier.h"
 #include "tilewright/sync.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace tilewright::test {
@@ -75,6 +76,24 @@ void normalize(const Tensor& x, const Tensor& sums, const Tensor& counter) {
   x(i) = x(i).load() / Value(total);
 }
 // end grid_sync
+
+// begin epilogue
+/// `prologue` and `epilogue` are C++ functions of values: what they do is traced in place.
+template <class Prologue, class Epilogue>
+void dot(const Tensor& x, const Tensor& y, const Tensor& out, const Prologue& prologue,
+         const Epilogue& epilogue) {
+  Value i = thread_idx().x;
+  auto add = [](const Value& a, const Value& b) { return a + b; };
+  Value sum = warp_reduce(prologue(x(i).load()) * y(i).load(), add);
+  if_(i == 0, [&] { out(0) = epilogue(sum); });
+}
+
+void dot_of_relu(const Tensor& x, const Tensor& y, const Tensor& out) {
+  dot(
+      x, y, out, [](const Value& v) { return max(v - 3, 0); },
+      [](const Value& sum) { return sum * 0.5f; });
+}
+// end epilogue
 
 // begin debugging
 void checked(const Tensor& x) {
@@ -159,6 +178,17 @@ TEST_F(Cookbook, NormalizesOverAllBlocks) {
   run({.grid = {3}, .cooperative = true}, normalize, x, sums, counter);
   for (std::size_t i = 0; i < 96; ++i)
     ASSERT_EQ(number(x, i), static_cast<double>(static_cast<float>(i) / (95 * 48)));
+}
+
+TEST_F(Cookbook, TakesAPrologueAndAnEpilogue) {
+  Data x = numbers(f32, {32});
+  Data y = numbers(f32, {32});
+  Data out(f32, {1});
+  run({}, dot_of_relu, x, y, out);
+  double expected = 0;
+  for (std::size_t i = 0; i < 32; ++i)
+    expected += std::max(number(x, i) - 3, 0.0) * number(y, i);
+  EXPECT_EQ(number(out, 0), expected / 2);
 }
 
 TEST_F(Cookbook, PrintsAndAsserts) {
