@@ -165,13 +165,33 @@ Assembler probe_nvjitlink() {
   return linker;
 }
 
+namespace {
+
+/// PTX as opposed to machine code, which has zeros.
+bool is_ptx(std::span<const std::byte> bytes) {
+  const auto* text = reinterpret_cast<const char*>(bytes.data());
+  std::string_view all(text, bytes.size());
+  return all.find('\0') == all.npos && all.find(".version") != all.npos;
+}
+
+}  // namespace
+
 AssembleOutput run_nvjitlink(const AssembleJob& job) {
   Linking linking(library(), job);
   // A zero ends the text.
   linking.add(kInputPtx, std::as_bytes(std::span(job.ptx.c_str(), job.ptx.size() + 1)),
               "the kernel");
-  for (const LinkInput& input : job.options.link)
-    linking.add(kInputAny, input.bytes(), input.name());
+  for (const LinkInput& input : job.options.link) {
+    std::span<const std::byte> bytes = input.bytes();
+    if (!is_ptx(bytes)) {
+      linking.add(kInputAny, bytes, input.name());
+      continue;
+    }
+    // A zero has to end it, which the linker would look for beyond the bytes otherwise.
+    std::vector<std::byte> text(bytes.begin(), bytes.end());
+    text.push_back(std::byte{0});
+    linking.add(kInputPtx, text, input.name());
+  }
   return linking.finish();
 }
 
