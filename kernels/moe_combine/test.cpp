@@ -133,6 +133,28 @@ TEST_F(MoeCombine, TakesStridesAndAlignments) {
 
 TEST_F(MoeCombine, CombinesManyTokens) { run(combine, inputs({.tokens = 300, .k = 2, .h = 8})); }
 
+TEST_F(MoeCombine, ReadsRowsBeyondTwoToThe31Elements) {
+  if (!emulated()) GTEST_SKIP() << "takes 4 GiB: the emulator's memory is sparse";
+  constexpr std::int64_t kStride = (std::int64_t{1} << 31) + 8;
+  Buffer y(device, 2 * (kStride + 8)), small(device, 256);
+  const std::uint16_t rows[] = {0x3c00, 0x4000};  // 1 and 2 in f16
+  y.upload(std::as_bytes(std::span(rows, 1)));
+  y.upload(std::as_bytes(std::span(rows + 1, 1)), 2 * kStride);
+  const std::int32_t slot[] = {0, 1};
+  const float weights[] = {3, 5};
+  small.upload(std::as_bytes(std::span(slot)));
+  small.upload(std::as_bytes(std::span(weights)), 64);
+  std::int64_t two[] = {2, 1}, far[] = {kStride, 1}, one[] = {1, 2}, single[] = {1, 1};
+  moe_combine(stream, {.y = make_view(y.address(), f16, two, far),
+                       .slot = make_view(small.address(), s32, one),
+                       .weights = make_view(small.address() + 64, f32, one),
+                       .out = make_view(small.address() + 128, f32, single)});
+  stream.synchronize();
+  float out = 0;
+  small.download(std::as_writable_bytes(std::span(&out, 1)), 128);
+  EXPECT_EQ(out, 3 * 1 + 5 * 2);
+}
+
 TEST_F(MoeCombine, LaunchesNothingForNoTokens) { run(combine, inputs({.tokens = 0})); }
 
 TEST_F(MoeCombine, AddsRanksUpToTheWhole) {

@@ -318,6 +318,24 @@ struct OnDevice {
   MoeDispatchTensors tensors;
 };
 
+TEST_F(MoeDispatch, WritesRowsBeyondTwoToThe31Elements) {
+  if (!emulated()) GTEST_SKIP() << "takes 4 GiB: the emulator's memory is sparse";
+  constexpr std::int64_t kStride = (std::int64_t{1} << 31) + 8;
+  OnDevice placed(device, {.tokens = 1, .k = 2, .experts = 2, .h = 8}, with_ids(1, {1, 0}));
+  Buffer far(device, 2 * (kStride + 8));
+  placed.tensors.x_perm.address = far.address();
+  placed.tensors.x_perm.stride[0] = kStride;
+  for (DispatchVariant variant : {DispatchVariant::replicated, DispatchVariant::prefill}) {
+    placed.options.variant = variant;
+    moe_dispatch(stream, placed.tensors, placed.options, placed.space());
+    for (std::int64_t row : {0, 1}) {
+      std::vector<std::byte> bytes(16);
+      far.download(bytes, row * kStride * 2);
+      EXPECT_EQ(bytes, std::vector<std::byte>(16, std::byte{1}));
+    }
+  }
+}
+
 TEST_F(MoeDispatch, RefusesBarriersOfBlocksThatNeedNotBeResident) {
   Problem p{.tokens = 1500, .k = 4, .h = 8};
   OnDevice placed(device, p, ids(p));
