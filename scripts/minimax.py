@@ -142,6 +142,10 @@ TABLE = {
                 mpf("0.0295"), 6, f64),
     "exp_f64": (lambda r: (expm1(r) - r) / r**2, lambda r: r**2 * exp(-r), -half_ln2, half_ln2, 9,
                 f64),
+    "sin_f64": (*odd(sin, pi / 4 * mpf("1.001")), 6, f64),
+    # cos(r) = 1 - z / 2 + z^2 q(z)
+    "cos_f64": (lambda z: (cos(sqrt(z)) - 1 + z / 2) / z**2, lambda z: z**2 / cos(sqrt(z)),
+                mpf("1e-6"), (pi / 4 * mpf("1.001"))**2, 5, f64),
     # sin(pi f) = f q(f^2)
     "sin_pi_f64": (lambda z: sin(pi * sqrt(z)) / sqrt(z), lambda z: sqrt(z) / sin(pi * sqrt(z)),
                    tiny**2, mpf("0.25"), 7, f64),

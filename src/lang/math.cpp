@@ -10,6 +10,7 @@
 #include "lang/maths_log.h"
 #include "lang/maths_power.h"
 #include "lang/maths_trig.h"
+#include "lang/maths_trig_f64.h"
 #include "lang/tracer.h"
 
 #include <string>
@@ -72,8 +73,16 @@ Value expm1(const Arg& x) { return unary(x, "expm1", lang::expm1_f32<Value>); }
 Value log2(const Arg& x) { return unary(x, "log2", lang::log2_f32<Value>); }
 Value log1p(const Arg& x) { return unary(x, "log1p", lang::log1p_f32<Value>); }
 Value cbrt(const Arg& x) { return unary(x, "cbrt", lang::cbrt_f32<Value>); }
-Value sin(const Arg& x) { return unary(x, "sin", lang::sin_f32<Value>); }
-Value cos(const Arg& x) { return unary(x, "cos", lang::cos_f32<Value>); }
+Value sin(const Arg& x) {
+  if (!is_f64(x)) return unary(x, "sin", lang::sin_f32<Value>);
+  Tracer::AttributeTo line(Tracer::current("sin", x.at()), x.at());
+  return lang::sin_f64(x.settled());
+}
+Value cos(const Arg& x) {
+  if (!is_f64(x)) return unary(x, "cos", lang::cos_f32<Value>);
+  Tracer::AttributeTo line(Tracer::current("cos", x.at()), x.at());
+  return lang::cos_f64(x.settled());
+}
 Value tan(const Arg& x) { return unary(x, "tan", lang::tan_f32<Value>); }
 Value asin(const Arg& x) { return unary(x, "asin", lang::asin_f32<Value>); }
 Value acos(const Arg& x) { return unary(x, "acos", lang::acos_f32<Value>); }

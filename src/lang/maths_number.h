@@ -112,7 +112,10 @@ N literal(T value) {
     return N(value);
   }
 }
-inline Host<std::uint64_t> word64(Host<float>, std::uint64_t bits) { return bits; }
+template <class T>
+Host<std::uint64_t> word64(Host<T>, std::uint64_t bits) {
+  return bits;
+}
 inline Value word64(const Value&, std::uint64_t bits) {
   return ValueAccess::constant(u64, static_cast<std::int64_t>(bits));
 }
@@ -122,6 +125,7 @@ inline Value as_s32(const Value& x) { return x.bitcast(s32); }
 inline Value as_u32(const Value& x) { return x.bitcast(u32); }
 inline Value as_f32(const Value& x) { return x.bitcast(f32); }
 inline Value as_s64(const Value& x) { return x.bitcast(s64); }
+inline Value as_u64(const Value& x) { return x.bitcast(u64); }
 inline Value as_f64(const Value& x) { return x.bitcast(f64); }
 template <class T>
 Host<std::int32_t> as_s32(Host<T> x) {
@@ -140,6 +144,10 @@ Host<std::int64_t> as_s64(Host<T> x) {
   return std::bit_cast<std::int64_t>(x.v);
 }
 template <class T>
+Host<std::uint64_t> as_u64(Host<T> x) {
+  return std::bit_cast<std::uint64_t>(x.v);
+}
+template <class T>
 Host<double> as_f64(Host<T> x) {
   return std::bit_cast<double>(x.v);
 }
@@ -151,6 +159,8 @@ inline Value to_f64(const Value& x) { return x.to(f64); }
 inline Value to_u64(const Value& x) { return x.to(u64); }
 inline Value to_s64(const Value& x) { return x.to(s64); }
 inline Value to_s32(const Value& x) { return x.to(s32); }
+inline Value to_u32(const Value& x) { return x.to(u32); }
+inline Host<std::uint32_t> to_u32(Host<std::uint64_t> x) { return static_cast<std::uint32_t>(x.v); }
 template <class T>
 Host<float> to_f32(Host<T> x) {
   return static_cast<float>(x.v);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests of the maths functions' numbers, on the host: errors, special values, exact cases.
 #include "lang/maths_f64.h"
+#include "lang/maths_trig_f64.h"
 #include "test/ulp.h"
 #include "tilewright/math_functions.h"
 
@@ -305,6 +306,42 @@ TEST(Math, F64StaysWithinItsBound) {
   EXPECT_EQ(lang::exp_f64(F64(-kInf64)).v, 0);
   EXPECT_EQ(lang::exp_f64(F64(kInf64)).v, kInf64);
   EXPECT_TRUE(std::isnan(lang::exp_f64(F64(static_cast<double>(kNan))).v));
+}
+
+TEST(Math, F64SineAndCosineStayWithinTheirBound) {
+  if (std::numeric_limits<long double>::digits < 64)
+    GTEST_SKIP() << "no wider type to compare with";
+  constexpr double kBound = 1;  // ulp, as docs/maths.md says
+  using F64 = lang::Host<double>;
+  std::mt19937_64 random(3);
+  // The second and third are the f64 closest to a multiple of pi/2 (J.-M. Muller, Elementary
+  // Functions, section 11.1) and 2^20, from where on all digits of pi are taken.
+  std::vector<double> inputs{0x1p-27,
+                             6381956970095103.0 * 0x1p+797,
+                             0x1p+20,
+                             0x1.fffffffffffffp+19,
+                             0x1.fffffffffffffp+1023,
+                             0x1p-1022};
+  for (int i = 0; i < 300'000; ++i) {
+    double any = std::bit_cast<double>(random());
+    double multiple = std::round(std::ldexp(1.0, i % 60)) * 0x1.921fb54442d18p+0;
+    if (std::isfinite(any)) inputs.push_back(any);
+    inputs.push_back(
+        std::ldexp(static_cast<double>(static_cast<std::int64_t>(random())), -60 + i % 20));
+    inputs.push_back(i % 2 == 0 ? std::nextafter(multiple, 0.0) : multiple);
+  }
+  for (double x : inputs) {
+    auto wide = static_cast<long double>(x);
+    ASSERT_LE(ulp_error_f64(lang::sin_f64(F64(x)).v, std::sin(wide)), kBound) << std::hexfloat << x;
+    ASSERT_LE(ulp_error_f64(lang::cos_f64(F64(x)).v, std::cos(wide)), kBound) << std::hexfloat << x;
+  }
+  for (double x :
+       {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_TRUE(std::isnan(lang::sin_f64(F64(x)).v));
+    EXPECT_TRUE(std::isnan(lang::cos_f64(F64(-x)).v));
+  }
+  EXPECT_TRUE(std::signbit(lang::sin_f64(F64(-0.0)).v));
+  EXPECT_FALSE(std::signbit(lang::sin_f64(F64(0.0)).v));
 }
 
 }  // namespace

@@ -60,6 +60,8 @@ TEST(MathTrace, NeedsTheRecordedNumberOfInstructions) {
   }
   add("exp (f64)", [](const Value& x, const Value&) { return exp(x.to(f64)).to(f32); });
   add("log (f64)", [](const Value& x, const Value&) { return log(x.to(f64)).to(f32); });
+  add("sin (f64)", [](const Value& x, const Value&) { return sin(x.to(f64)).to(f32); });
+  add("cos (f64)", [](const Value& x, const Value&) { return cos(x.to(f64)).to(f32); });
   test::expect_golden("lang/maths_instructions.txt", table);
 }
 
