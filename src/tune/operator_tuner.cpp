@@ -230,18 +230,17 @@ class GroupOnDevice : public Subject {
   Assembly assemble(const Config& config) override { return tuner_.assemble(group_, config); }
   void progress(const Progress& progress) override { tuner_.progress(progress); }
 
+  /// A launch that fails puts its candidate out, not the search.
   std::string check(const Config& config) override {
     for (const Case* each : group_.cases) {
       Pins pins(each->winners);
       pins.add(*group_.space, config);
-      const Operator& op = *each->inputs.op;
-      Problem problem = reduced(*group_.space, parse_problem(op.schema, each->text));
-      const Inputs inputs{&op, make_inputs(op, problem, tuner_.fresh_seed()), problem.options};
-      const Session session(stream_.device(), inputs, {});
-      session.launch(stream_);
-      stream_.synchronize();
-      std::string wrong = compare_outputs(inputs, session);
-      if (!wrong.empty()) return wrong;
+      try {
+        std::string wrong = wrong_output(*each);
+        if (!wrong.empty()) return wrong;
+      } catch (const Error& error) {
+        return error.message();
+      }
     }
     return "";
   }
@@ -258,6 +257,16 @@ class GroupOnDevice : public Subject {
   }
 
  private:
+  std::string wrong_output(const Case& one) {
+    const Operator& op = *one.inputs.op;
+    const Problem problem = reduced(*group_.space, parse_problem(op.schema, one.text));
+    const Inputs inputs{&op, make_inputs(op, problem, tuner_.fresh_seed()), problem.options};
+    const Session session(stream_.device(), inputs, {});
+    session.launch(stream_);
+    stream_.synchronize();
+    return compare_outputs(inputs, session);
+  }
+
   /// One a case, captured and warmed up on first use.
   const std::vector<Graph>& graphs_of(const Config& config) {
     std::vector<Graph>& graphs = graphs_[config];
