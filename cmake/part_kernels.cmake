@@ -32,7 +32,7 @@ target_link_libraries(tilewright_kernels
   PUBLIC tilewright_lang tilewright_runtime tilewright_tune PRIVATE tilewright_flags)
 set_property(GLOBAL APPEND PROPERTY TILEWRIGHT_PARTS tilewright_kernels)
 
-if(TILEWRIGHT_TESTS AND tests)
+if(TILEWRIGHT_TESTS AND tests AND TARGET tilewright_io)
   tilewright_test(kernels_test
     SOURCES ${tests} ${PROJECT_SOURCE_DIR}/test/operator_fixture.cpp PARTS kernels io)
 endif()

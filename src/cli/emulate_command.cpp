@@ -6,6 +6,7 @@
 #include "cli/inputs.h"
 #include "cli/interrupt.h"
 #include "cli/program.h"
+#include "cli/roofline.h"
 #include "cli/text.h"
 #include "cli/whole_number.h"
 #include "tilewright/module.h"
@@ -32,6 +33,7 @@ struct Request {
   std::string residency;
   std::string delivery;
   std::string divergence;
+  std::string roofline;  ///< a GPU, or empty
   std::vector<std::string> args;
   std::int64_t smem = 0;
   std::uint64_t seeds = 1;
@@ -99,6 +101,10 @@ void finish_options(Request& request) {
   parse_word("--delivery", request.delivery, request.options.delivery);
   parse_word("--divergence", request.divergence, request.options.divergence);
   request.options.keep_going = &keep_going;
+  if (!request.roofline.empty()) {
+    bounds_of({}, request.roofline);  // refuses an unknown GPU before anything runs
+    request.options.counters = emu::Counting::on;
+  }
 }
 
 /// The entry that is named, or the only one.
@@ -196,6 +202,9 @@ std::string summary_text(const Request& request, const Summary& summary) {
             " (--seed " + std::to_string(summary.wrong_seed) + ")\n";
   }
   if (request.options.counters == emu::Counting::on) text += counters_text(summary.last.counters);
+  if (!request.roofline.empty()) {
+    text += roofline_text(bounds_of(summary.last.counters, request.roofline), request.roofline);
+  }
   text += plural(static_cast<std::int64_t>(summary.seeds_run), "schedule") + ", " +
           totals_text(summary.last.counters, summary.steps) + ", " +
           plural(static_cast<std::int64_t>(summary.findings.size()), "finding") +
@@ -229,6 +238,10 @@ Json summary_json(const Request& request, const Summary& summary) {
   }
   if (request.options.counters == emu::Counting::on)
     json["counters"] = json_of(summary.last.counters);
+  if (!request.roofline.empty()) {
+    json["roofline"] =
+        json_of(bounds_of(summary.last.counters, request.roofline), request.roofline);
+  }
   return json;
 }
 
@@ -303,6 +316,8 @@ void add_emulate_command(CLI::App& app, Program& program) {
   command->add_flag_callback(
       "--counters", [request] { request->options.counters = emu::Counting::on; },
       "Count executions, sectors and bank conflicts by instruction");
+  command->add_option("--roofline", request->roofline,
+                      "The least time on a GPU, such as 'NVIDIA H200', for what was counted");
   add_json_flag(*command, request->format);
   command->callback([&program, request] { emulate(program, *request); });
 }

@@ -26,6 +26,8 @@ constexpr std::uint64_t kWindowBytes = 0x1'0000'0000;
 constexpr std::uint32_t kRankShift = 24;
 constexpr std::uint32_t kSharedBase = 1024;  ///< the first variable; below lies what is reserved
 constexpr std::uint32_t kLocalBase = 64;     ///< so that a null local pointer is out of bounds
+/// Local memory of a thread. CUDA Programming Guide, technical specifications.
+constexpr std::uint32_t kMostLocalBytes = 512 * 1024;
 
 /// What one arrival at a barrier waits for or brings.
 struct BarrierState {

@@ -97,6 +97,22 @@ void place_all_shared(Code& code) {
   }
 }
 
+/// Variables in local memory, and parameters of calls, which lie there too.
+void check_local(const ptx::Function& f) {
+  std::int64_t bytes = 0;
+  for (const auto* list : {&f.variables, &f.params, &f.returns}) {
+    if (f.entry && list != &f.variables) continue;
+    for (const auto& v : *list) {
+      const bool local = v.space == ptx::Space::local || v.space == ptx::Space::param;
+      if (local && ptx::size_bytes(v) > 0) bytes += align_up(ptx::size_bytes(v), 16);
+      if (bytes > kMostLocalBytes) {
+        fail("function " + f.name + " has " + std::to_string(bytes) +
+             " bytes of local memory; a thread has " + std::to_string(kMostLocalBytes));
+      }
+    }
+  }
+}
+
 void lay_out_params(const ptx::Function& f, FunctionCode& fc) {
   std::int64_t at = 0;
   for (const auto& p : f.params) {
@@ -151,6 +167,7 @@ std::unique_ptr<Code> decode(const ptx::Module& module, Device& device) {
     fc.name = f.name;
     fc.source = &f;
     if (f.entry) lay_out_params(f, fc);
+    check_local(f);
   }
   place_all_shared(*code);
   place_globals(*code, device);

@@ -110,21 +110,36 @@ Flow exec_map_address(Exec& x, const Inst& in) {
 /// stacksave, stackrestore, alloca: the stack grows upwards here and is shared by the lanes.
 Flow exec_stack(Exec& x, const Inst& in) {
   const std::string_view op = in.info->opcode->row().opcode;
-  const std::uint64_t top = x.warp->local.size() * 4;
-  if (op == "stackrestore") return Flow::next;
+  Warp& w = *x.warp;
+  Frame& frame = w.frames[x.split->frame];
+  const auto first = static_cast<unsigned>(std::countr_zero(x.mask));
+  const std::uint32_t bottom = frame.local + x.grid->code->functions[frame.function].local_bytes;
+  const std::uint32_t top = bottom + frame.allocated;
+  if (op == "stackrestore") {
+    const std::uint64_t to = x.value(operand(in, 0), first) - kLocalBase;
+    if (to >= bottom && to <= top) frame.allocated = static_cast<std::uint32_t>(to) - bottom;
+    return Flow::next;
+  }
   if (op == "alloca") {
     std::uint64_t most = 0;
     for_each_lane(x, [&](unsigned lane) { most = std::max(most, x.value(operand(in, 1), lane)); });
-    if (most > (1U << 19)) {
+    const std::uint64_t room = kMostLocalBytes - std::min<std::uint64_t>(top, kMostLocalBytes);
+    if (most > room) {
       report(x, {.kind = Kind::limit,
-                 .lane = static_cast<unsigned>(std::countr_zero(x.mask)),
-                 .message = "asks for " + std::to_string(most) + " bytes of stack",
+                 .lane = first,
+                 .message = "asks for " + std::to_string(most) + " bytes of stack; " +
+                            std::to_string(room) + " are left",
                  .range = {},
                  .other = {}});
       stop_grid(*x.grid);
       return Flow::stop;
     }
-    x.warp->local.resize((top + most + 15) / 16 * 4);
+    frame.allocated += static_cast<std::uint32_t>((most + 15) / 16 * 16);
+    w.local.resize(std::max<std::size_t>(w.local.size(), (bottom + frame.allocated) / 4));
+    for (std::uint32_t row = top / 4; row < (bottom + frame.allocated) / 4; ++row) {
+      for (auto& init : w.local[row].init)
+        init &= ~x.mask;
+    }
   }
   for_each_lane(x, [&](unsigned lane) { x.set(operand(in, 0), lane, kLocalBase + top); });
   return Flow::next;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint32_t kMaxDepth = 512;
 constexpr std::uint32_t kNotSpinning = 0xffffffff;
-constexpr std::size_t kMaxLocalRows = 1 << 17;  ///< 512 KiB a thread, as on hardware
+constexpr std::size_t kMaxLocalRows = kMostLocalBytes / 4;
 
 /// Four chains at once: one alone would wait for each multiplication.
 std::uint64_t frame_hash(const Exec& x) {

@@ -83,7 +83,8 @@ void enter_function(Warp& warp, std::uint32_t index, std::uint32_t mask) {
   const FunctionCode& fc = code.functions[frame.function];
   if (frame.parent != kNoFrame) {
     const Frame& parent = warp.frames[frame.parent];
-    frame.local = parent.local + code.functions[parent.function].local_bytes;
+    frame.local = parent.local + code.functions[parent.function].local_bytes + parent.allocated;
+    frame.allocated = 0;
     if (!in_use(warp, index)) {
       frame.base = end_of(code, parent);
       while (const std::uint32_t end = end_of_foreign(warp, frame))

@@ -22,8 +22,9 @@ struct Frame {
   std::uint32_t parent = kNoFrame;
   std::uint32_t function = 0;
   std::uint32_t return_pc = 0;
-  std::uint32_t base = 0;   ///< byte offset in the warp's stack
-  std::uint32_t local = 0;  ///< byte offset in the lanes' local memory
+  std::uint32_t base = 0;       ///< byte offset in the warp's stack
+  std::uint32_t local = 0;      ///< byte offset in the lanes' local memory
+  std::uint32_t allocated = 0;  ///< bytes of alloca behind the function's variables
   std::uint32_t depth = 0;
   const OpInfo* call = nullptr;
 };

@@ -87,6 +87,26 @@ TEST(Emulate, CountsByInstruction) {
   EXPECT_TRUE(seen);
 }
 
+/// 512 bytes at 4.8 TB/s; 640 instructions of threads at 128 a cycle of 132 SMs at 1.83 GHz.
+TEST(Emulate, BoundsTheTimeOnAGpu) {
+  const Folder folder;
+  folder.write("add.ptx", kAdd);
+  const std::string run =
+      "emulate add.ptx --block 64 --arg iota:u32:64 --arg out:u32:64 --arg i32:5 --roofline ";
+  const auto json =
+      nlohmann::json::parse(tilewright(folder, run + "'NVIDIA H200' --json").out)["roofline"];
+  EXPECT_EQ(json["bounds"][0]["amount"], 512);
+  EXPECT_DOUBLE_EQ(json["bounds"][0]["us"], 512 / 4.8e12 * 1e6);
+  const double threads = json["bounds"][2]["amount"];
+  EXPECT_DOUBLE_EQ(json["bounds"][2]["us"], threads / (128 * 132 * 1.83e9) * 1e6);
+  EXPECT_EQ(json["bound_by"], "global memory");
+  const Outcome text = tilewright(folder, run + "'NVIDIA H200'");
+  EXPECT_NE(text.out.find("bound     0.0001 us by global memory"), std::string::npos) << text.out;
+  EXPECT_EQ(tilewright(folder, run + "H2").err,
+            "tilewright: error: --roofline H2: the GPUs with known rates are NVIDIA "
+            "A100-SXM4-80GB, NVIDIA H100 80GB HBM3, NVIDIA H200\n");
+}
+
 TEST(Emulate, BadUsageEndsWithTwo) {
   const Folder folder;
   folder.write("add.ptx", kAdd);
