@@ -120,9 +120,29 @@ void Machine::copy(std::uint64_t to, std::uint64_t from, std::int64_t bytes) {
   }
 }
 
+namespace {
+
+/// Operands as the table has them: what decodes relies on it.
+void check_operands(const ptx::Module& module) {
+  for (const ptx::Function& f : module.functions) {
+    for (const ptx::Stmt& stmt : f.body) {
+      const auto* instr = std::get_if<ptx::Instr>(&stmt);
+      if (instr == nullptr) continue;
+      try {
+        ptx::check_instruction(module, f, *instr);
+      } catch (const Error& error) {
+        throw Error(error.kind(), "line " + std::to_string(instr->line) + ": " + error.message());
+      }
+    }
+  }
+}
+
+}  // namespace
+
 Program Machine::load(const ptx::Module& module) {
   detail::check_target(module, device_->target);
   ptx::check_capabilities(module);
+  check_operands(module);
   auto& codes = device_->codes;
   codes.push_back(detail::decode(module, *device_));
   return Program{codes.back().get()};

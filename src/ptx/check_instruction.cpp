@@ -209,7 +209,11 @@ class Checker {
     const Type type = detail::type_of(spec, instr_.op, module_.address_size);
     const std::optional<int> count = detail::count_of(spec, instr_.op);
     if (!count && o.kind == Operand::Kind::vector) return pack(o, spec, type);
-    if (count.value_or(0) == 0) return value(o, spec, type);
+    if (count.value_or(0) == 0) {
+      // ld and st take {%r1} for %r1, as LLVM writes it.
+      const bool one = spec.count == OperandSpec::Count::v && o.elems.size() == 1;
+      return value(one && o.kind == Operand::Kind::vector ? o.elems[0] : o, spec, type);
+    }
     if (o.kind != Operand::Kind::vector || static_cast<int>(o.elems.size()) != *count)
       fail_operand(o, "a vector of " + std::to_string(*count));
     for (const Operand& e : o.elems)

@@ -153,7 +153,7 @@ std::vector<Row> barrier_rows() {
        {odd + "@%p1 bra L;\nbarrier.sync 0;\nbra E;\nL:\nbarrier.sync 0;\nE:\n", "", {}},
        ""},
       {"a count that is no multiple of 32",
-       {"bar.sync 0, 33;", "", {}, {}, {64, 1, 1}},
+       {"mov.u32 %r5, 33;\nbar.sync 0, %r5;", "", {}, {}, {64, 1, 1}},
        "barrier_mismatch"},
       {"a barrier that waits for more than the block",
        {"bar.sync 1, 64;", "", {}},

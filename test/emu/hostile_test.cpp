@@ -111,6 +111,8 @@ std::vector<Row> addresses() {
        "out_of_bounds"},
       {"ABarrierThatIsNone", kEntry + "mov.u32 %r1, -1;\nbar.sync %r1, 32;\nret;\n}",
        "uses barrier 4294967295; there are 0 to 15"},
+      {"AnImmediateAsDestination", kEntry + "mov.u32 0, 4;\nret;\n}",
+       "mov.u32: operand 1 is the immediate 0; it must be a register of type u32"},
       {"ARankThatIsNone",
        kEntry + "mov.u64 %rd1, -1;\nmapa.u64 %rd2, %rd1, 1000000;\nst.u32 [%rd2], 1;\nret;\n}",
        "asks for rank 1000000 of a cluster of 1 blocks"},

@@ -28,7 +28,7 @@ TEST(CheckInstruction, TakesWhatPtxasTakes) {
   for (const char* statement :
        {"add.f32 %f1, %r1, %f2;", "add.f32 %f1, 1.5, %f2;", "mov.b32 %f1, 0f3F800000;",
         "setp.eq.s32 %p1|_, %r1, -1;", "setp.lt.and.s32 %p1, %r1, %r2, !%p2;",
-        "ld.global.u8 %r1, [%rd1];", "ld.global.b32 %rd2, [%rd1];",
+        "ld.global.u8 %r1, [%rd1];", "ld.global.b32 {%r1}, [%rd1];", "ld.global.b32 %rd2, [%rd1];",
         "st.global.v2.b32 [%rd1], {%r1, 7};", "shfl.sync.idx.b32 %f1|%p1, %f2, 1, 31, -1;",
         "mov.b64 {%r1, _}, %rd2;", "mov.u64 %rd1, p;", "bar.sync 1, 64;", "@!%p1 bra x;",
         "mov.u32 %r1, %laneid;", "bar.red.or.pred %p1, 0, !%p2;",
