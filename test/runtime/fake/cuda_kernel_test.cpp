@@ -90,6 +90,9 @@ TEST_F(CudaKernel, WithAGridBarrierTakesCooperativeLaunchesOnly) {
   EXPECT_THROW(kernel.launch({}, parameters(), Stream::default_of(device_)), Error);
   kernel.launch({.cooperative = true}, parameters(), Stream::default_of(device_));
   EXPECT_EQ(status().last_launch.cooperative, 1);
+  std::uint64_t first = 0;
+  std::memcpy(&first, status().last_launch.parameters, 8);
+  EXPECT_EQ(first, 0x1122U);
 }
 
 TEST_F(CudaKernel, ReadsItsAttributesAndAllowsAllSharedMemory) {

@@ -332,7 +332,12 @@ int cuLaunchKernelEx(const cuda::LaunchConfig* config, cuda::Function, void** pa
     if (attribute.id == cuda::kLaunchCooperative) launch.cooperative = attribute.flag;
     if (attribute.id == cuda::kLaunchDependent) launch.dependent = attribute.flag;
   }
-  if (parameters != nullptr) {  // of a kernel that takes a tensor map
+  // In a capture, drivers refuse one buffer of parameters for a cooperative launch.
+  if (launch.cooperative != 0 && extra != nullptr) return kInvalidValue;
+  if (launch.cooperative != 0) {
+    std::memcpy(launch.parameters, parameters[0], 8);
+    std::memcpy(launch.parameters + 8, parameters[1], 4);
+  } else if (parameters != nullptr) {  // of a kernel that takes a tensor map
     if (extra != nullptr) return kInvalidValue;
     std::memcpy(launch.parameters, parameters[0], 4);
     std::memcpy(&launch.map, parameters[1], sizeof launch.map);
