@@ -140,6 +140,9 @@ TABLE = {
     # log(m) = f - f^2/2 + s (f^2/2 + z q(z)), f = m - 1
     "log_f64": (lambda z: 2 * (atanh(sqrt(z)) / sqrt(z) - 1) / z, lambda z: z, tiny**2,
                 mpf("0.0295"), 6, f64),
+    # log(m) = 2 s + 2/3 s^3 + s^5 q(z), the first two in double-double
+    "log_tail_f64": (lambda z: 2 * (atanh(sqrt(z)) / sqrt(z) - 1 - z / 3) / z**2, lambda z: z**2,
+                     mpf("1e-7"), mpf("0.0295"), 7, f64),
     "exp_f64": (lambda r: (expm1(r) - r) / r**2, lambda r: r**2 * exp(-r), -half_ln2, half_ln2, 9,
                 f64),
     "sin_f64": (*odd(sin, pi / 4 * mpf("1.001")), 6, f64),

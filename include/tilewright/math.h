@@ -6,8 +6,8 @@
 
 namespace tilewright {
 
-/// All take f32 (exp, log, sin and cos also f64) and give C's results for NaN, infinities, zeros
-/// and subnormal numbers (C23, annex F), which nothing flushes. f16 and bf16: convert with
+/// All take f32 (exp, log, pow, sin and cos also f64) and give C's results for NaN, infinities,
+/// zeros and subnormal numbers (C23, annex F), which nothing flushes. f16 and bf16: convert with
 /// .to(f32). exp2 and rsqrt are one approximate instruction each; erf, tanh and cbrt contain some;
 /// the others are correctly rounded operations only, so that a GPU and the emulator agree bit for
 /// bit.

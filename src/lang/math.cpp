@@ -9,6 +9,7 @@
 #include "lang/maths_gamma.h"
 #include "lang/maths_log.h"
 #include "lang/maths_power.h"
+#include "lang/maths_power_f64.h"
 #include "lang/maths_trig.h"
 #include "lang/maths_trig_f64.h"
 #include "lang/tracer.h"
@@ -95,7 +96,11 @@ Value erfc(const Arg& x) { return unary(x, "erfc", lang::erfc_f32<Value>); }
 Value lgamma(const Arg& x) { return unary(x, "lgamma", lang::lgamma_f32<Value>); }
 Value sigmoid(const Arg& x) { return unary(x, "sigmoid", lang::sigmoid_f32<Value>); }
 
-Value pow(const Arg& x, const Arg& y) { return binary(x, y, "pow", lang::pow_f32<Value>); }
+Value pow(const Arg& x, const Arg& y) {
+  if (!is_f64(x) && !is_f64(y)) return binary(x, y, "pow", lang::pow_f32<Value>);
+  Tracer::AttributeTo line(Tracer::current("pow", x.at()), x.at());
+  return lang::pow_f64(x.as(f64, "pow"), y.as(f64, "pow"));
+}
 Value atan2(const Arg& y, const Arg& x) { return binary(y, x, "atan2", lang::atan2_f32<Value>); }
 Value hypot(const Arg& x, const Arg& y) { return binary(x, y, "hypot", lang::hypot_f32<Value>); }
 Value fmod(const Arg& x, const Arg& y) { return binary(x, y, "fmod", lang::fmod_f32<Value>); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests of the maths functions' numbers, on the host: errors, special values, exact cases.
 #include "lang/maths_f64.h"
+#include "lang/maths_power_f64.h"
 #include "lang/maths_trig_f64.h"
 #include "test/ulp.h"
 #include "tilewright/math_functions.h"
@@ -342,6 +343,45 @@ TEST(Math, F64SineAndCosineStayWithinTheirBound) {
   }
   EXPECT_TRUE(std::signbit(lang::sin_f64(F64(-0.0)).v));
   EXPECT_FALSE(std::signbit(lang::sin_f64(F64(0.0)).v));
+}
+
+TEST(Math, F64PowersStayWithinTheirBound) {
+  if (std::numeric_limits<long double>::digits < 64)
+    GTEST_SKIP() << "no wider type to compare with";
+  constexpr double kBound = 1.2;  // ulp, as docs/maths.md says; powl adds 2^-11 at most
+  using F64 = lang::Host<double>;
+  std::mt19937_64 random(5);
+  std::uniform_real_distribution<double> exponent(-1080, 1024);
+  std::uniform_real_distribution<double> near_one(0.5, 2);
+  for (int i = 0; i < 200'000; ++i) {
+    double x = i % 2 == 0 ? near_one(random) : std::abs(std::bit_cast<double>(random()));
+    double y = exponent(random) / std::log2(x);
+    if (!std::isfinite(x) || x == 0 || x == 1) continue;
+    ASSERT_LE(ulp_error_f64(lang::pow_f64(F64(x), F64(y)).v,
+                            std::pow(static_cast<long double>(x), static_cast<long double>(y))),
+              kBound)
+        << std::hexfloat << x << " " << y;
+  }
+  constexpr double kInf64 = std::numeric_limits<double>::infinity();
+  constexpr double kSpecial[] = {0.0,       -0.0,       1,
+                                 -1,        0.5,        -0.5,
+                                 2,         -2,         3,
+                                 -3,        2.5,        -1.5,
+                                 0x1p+53,   -0x1p+53,   0x1.fffffffffffffp+52,
+                                 0x1p+1023, -0x1p+1023, 0x1p-1074,
+                                 kInf64,    -kInf64,    std::numeric_limits<double>::quiet_NaN()};
+  for (double x : kSpecial) {
+    for (double y : kSpecial) {
+      double expected = std::pow(x, y);
+      double got = lang::pow_f64(F64(x), F64(y)).v;
+      bool exact = expected == 0 || !std::isfinite(expected);
+      bool same = std::isnan(expected)
+                      ? std::isnan(got)
+                      : std::signbit(got) == std::signbit(expected) &&
+                            (exact ? got == expected : ulp_error_f64(got, expected) <= kBound);
+      EXPECT_TRUE(same) << x << " ^ " << y << ": " << got << " instead of " << expected;
+    }
+  }
 }
 
 }  // namespace
