@@ -36,3 +36,9 @@ if(TILEWRIGHT_TESTS AND tests AND TARGET tilewright_io)
   tilewright_test(kernels_test
     SOURCES ${tests} ${PROJECT_SOURCE_DIR}/test/operator_fixture.cpp PARTS kernels io)
 endif()
+
+# Tests that go over all operators of the registry.
+file(GLOB registry_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/kernels/*.cpp)
+if(TILEWRIGHT_TESTS AND TARGET tilewright_io)
+  tilewright_test(registry_test SOURCES ${registry_tests} PARTS kernels io)
+endif()

@@ -4,6 +4,7 @@
 
 #include "emu/block.h"
 #include "emu/code.h"
+#include "emu/launch_hooks.h"
 #include "emu/memory.h"
 #include "emu/report.h"
 #include "tilewright/emulator.h"
@@ -30,6 +31,7 @@ struct Device {
   Memory* memory = nullptr;
   int index = 0;
   std::vector<std::unique_ptr<Code>> codes;
+  LaunchHooks hooks;
 };
 
 /// Event counts by pc; empty unless counters are on.

@@ -188,15 +188,21 @@ std::vector<LaunchReport> launch_together(std::span<const Work> work, const Opti
     if (w.machine->device().memory != run.memory) {
       fail("launch_together: the machines do not share a fabric");
     }
-    run.grids.push_back(detail::prepare(run, w.machine->device(), w.launch, options));
+    Launch launch = w.launch;
+    const detail::LaunchHooks& hooks = w.machine->device().hooks;
+    if (hooks.before) hooks.before(launch);
+    run.grids.push_back(detail::prepare(run, w.machine->device(), launch, options));
   }
   const std::int64_t before = run.memory->limit_bytes;
   run.memory->limit_bytes = run.memory->touched_bytes + options.limits.memory_bytes;
   detail::run_all(run);
   run.memory->limit_bytes = before;
   std::vector<LaunchReport> reports;
-  for (auto& grid : run.grids)
+  for (auto& grid : run.grids) {
     reports.push_back(detail::finish(*grid));
+    const detail::LaunchHooks& hooks = grid->device->hooks;
+    if (hooks.after) hooks.after(grid->launch, reports.back());
+  }
   return reports;
 }
 

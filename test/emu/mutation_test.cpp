@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deletes each barrier, fence and wait of the corpus kernels, one at a time: nearly all must be
 // seen.
+#include "emu/mutants.h"
 #include "tilewright/emulator.h"
 #include "tilewright/error.h"
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <iterator>
@@ -14,47 +14,14 @@
 namespace tilewright::emu {
 namespace {
 
+using test::Mutant;
+using test::mutants;
+
 const std::string kCorpus = std::string(TILEWRIGHT_SOURCE_DIR) + "/test/data/ptx_corpus/";
 
 std::string read_text(const std::string& path) {
   std::ifstream in(path);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
-/// Statements of synchronisation, by their first word.
-constexpr std::array kSynchronisation = {"bar.sync",
-                                         "bar.warp.sync",
-                                         "barrier.sync",
-                                         "membar",
-                                         "fence",
-                                         "cp.async.wait",
-                                         "cp.async.bulk.wait",
-                                         "mbarrier.test_wait",
-                                         "mbarrier.try_wait",
-                                         "wgmma.fence",
-                                         "wgmma.wait_group"};
-
-struct Mutant {
-  std::string text;
-  std::uint32_t line = 0;
-  std::string what;  ///< "line 41: bar.sync"
-};
-
-std::vector<Mutant> mutants(const std::string& text) {
-  std::vector<Mutant> out;
-  for (const char* word : kSynchronisation) {
-    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
-      const bool begins = at > 0 && (std::isspace(static_cast<unsigned char>(text[at - 1])) != 0 ||
-                                     text[at - 1] == ';' || text[at - 1] == '{');
-      const std::size_t end = text.find(';', at);
-      if (!begins || end == std::string::npos) continue;
-      const auto line = static_cast<std::uint32_t>(
-          1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
-      out.push_back({text.substr(0, at) + text.substr(end + 1), line,
-                     "line " + std::to_string(line) + ": " + text.substr(at, end - at)});
-    }
-  }
-  return out;
 }
 
 /// Lines that the case executes: the others cannot be judged by it.
