@@ -84,10 +84,11 @@ Fragment widen_small(const Fragment& x, Type to, SourceLoc at) {
 
 Fragment widen_nibbles(const Fragment& x, Type to, SourceLoc at) {
   auto by = [&](Type type, auto&& widen) { return lang::widen_by_words(type, x, widen, at); };
-  if (to == f16)
+  if (to == f16) {
     return by(f16, [&](const Value& word, int count) {
       return lang::nibbles_to_halves(x.type(), word, count, at);
     });
+  }
   bool real = is_float(to);
   Fragment wide = by(real ? f32 : s32, [&](const Value& word, int count) {
     return real ? lang::nibbles_to_f32(x.type(), word, count)

@@ -41,9 +41,11 @@ std::vector<Value> nibbles_to_f32(Type from, const Value& word, int count) {
   std::array<Value, 2> bytes = biased_bytes(from, word, count);
   Value large = u32_constant(0x4b000000);  // the f32 2^23, whose last digit is 1
   std::vector<Value> wide;
-  for (int i = 0; i < count; ++i)
+  wide.reserve(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) {
     wide.push_back(prmt(bytes[i < 4 ? 0 : 1], large, 0x7650 + i % 4).bitcast(f32) -
                    (8388608.0f + static_cast<float>(bias_of(from))));
+  }
   return wide;
 }
 

@@ -13,13 +13,16 @@ namespace {
 
 /// The registers of pairs that make up a word: two of 16 bits, or four of 8.
 std::vector<ptx::RegId> pair_registers(Tracer& tracer, Type type) {
+  const std::size_t count = type == e2m1 ? 4 : 2;
   std::vector<ptx::RegId> pairs;
-  for (int i = 0; i < (type == e2m1 ? 4 : 2); ++i)
+  pairs.reserve(count);
+  for (std::size_t i = 0; i < count; ++i)
     pairs.push_back(type == e2m1 ? tracer.new_byte() : tracer.new_reg(b16));
   return pairs;
 }
 ptx::Operand as_vector(const std::vector<ptx::RegId>& registers) {
   std::vector<ptx::Operand> elements;
+  elements.reserve(registers.size());
   for (ptx::RegId id : registers)
     elements.push_back(ptx::reg(id));
   return ptx::vector(std::move(elements));
@@ -87,8 +90,9 @@ std::vector<Value> f16_pair_to_f32(const Value& pair, int count, SourceLoc at) {
       {ptx::vector({ptx::reg(halves[0]), ptx::reg(halves[1])}), tracer.operand(pair, at, false)},
       at);
   std::vector<Value> wide;
-  for (int i = 0; i < count; ++i) {
-    Value half = tracer.result(f16, halves[i], pair.uniformity());
+  for (ptx::RegId id : halves) {
+    if (static_cast<int>(wide.size()) == count) break;
+    Value half = tracer.result(f16, id, pair.uniformity());
     wide.push_back(tracer.pure("cvt.f32.f16", f32, {&half}, at));
   }
   return wide;

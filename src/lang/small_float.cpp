@@ -42,8 +42,8 @@ Value f32_constant(double value) { return constant(f32, value); }
 Value at_least(const Value& f, double least, SourceLoc at) {
   Tracer& tracer = Tracer::current("to", at);
   Value bound = f32_constant(least);
-  constexpr const char* op = "max.xorsign.abs.f32";
-  if (has_instruction(op, at)) return tracer.pure(op, f32, {&f, &bound}, at);
+  constexpr const char* kOp = "max.xorsign.abs.f32";
+  if (has_instruction(kOp, at)) return tracer.pure(kOp, f32, {&f, &bound}, at);
   Value sign = f.bitcast(u32) & 0x80000000;
   return (max(abs(f), bound).bitcast(u32) | sign).bitcast(f32);
 }

@@ -46,10 +46,10 @@ void require_f32(Type type, SourceLoc at) {
 namespace lang {
 
 std::vector<Value> widen_ue8m0(const Value& word, int count, SourceLoc at) {
-  constexpr const char* op = "cvt.rn.bf16x2.ue8m0x2";
+  constexpr const char* kOp = "cvt.rn.bf16x2.ue8m0x2";
   std::vector<Value> wide;
-  if (has_instruction(op, at)) {
-    for (const Value& pair : widen_pairs(op, ue8m0, word, count, at)) {
+  if (has_instruction(kOp, at)) {
+    for (const Value& pair : widen_pairs(kOp, ue8m0, word, count, at)) {
       int left = count - static_cast<int>(wide.size());
       for (Value& value : bf16_pair_to_f32(pair, left))
         wide.push_back(std::move(value));
