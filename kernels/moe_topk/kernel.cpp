@@ -50,6 +50,14 @@ Value exp_below(const Value& x, const Value& largest) {
   return select(power > 0.0f && x != largest, refined, power);
 }
 
+/// sigmoid(x) within 3 ulp: correctly rounded divisions would be most of the instructions.
+Value quick_sigmoid(const Value& x) {
+  Value divisor = exp(-x) + 1.0f;
+  Value reciprocal = rcp_approx(divisor);
+  Value refined = fma(reciprocal, fma(-divisor, reciprocal, 1.0f), reciprocal);
+  return select(reciprocal > 0.0f, refined, reciprocal);  // 1 / infinity is 0
+}
+
 struct TopkTensors {
   Tensor logits;
   std::optional<Tensor> bias, expert_map, bound_m;
@@ -111,7 +119,7 @@ class TopkKernel {
       Value column = first_ + offset;
       Fragment score = load_if(inside, t_.logits(token, column), c_.vector_elems).to(f32);
       if (c_.scoring == Scoring::sigmoid)
-        score = map(score, [](const Value& x) { return sigmoid(x); });
+        score = map(score, [](const Value& x) { return quick_sigmoid(x); });
       if (t_.bias) score = score + load_if(inside, (*t_.bias)(column), c_.vector_elems);
       for (int i = 0; i < c_.vector_elems; ++i)
         keys_.emplace_back(select(inside, key_of(score[i]), kTaken));
