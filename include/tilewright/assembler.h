@@ -61,6 +61,8 @@ struct AssemblerInfo {
 /// In the order in which they are tried. Looks at files and starts `ptxas --version`; remembered
 /// until TILEWRIGHT_PTXAS, TILEWRIGHT_NVPTXCOMPILER (a path, or "none") or PATH changes.
 std::vector<AssemblerInfo> assemblers();
+/// nvJitLink, for AssembleOptions::link.
+AssemblerInfo linker();
 /// One sentence a skipped assembler; what a test or `doctor` prints where there is none.
 std::string why_no_assembler();
 bool have_assembler();  ///< one that makes machine code without a GPU

@@ -87,20 +87,25 @@ std::string devices_text(const std::vector<DeviceState>& devices) {
   return text;
 }
 
+std::string assembler_text(const AssemblerInfo& info) {
+  std::string text = info.name;
+  if (!info.version.empty()) text += " " + info.version;
+  if (!info.path.empty()) text += " (" + info.path + ")";
+  if (info.usable && info.newest_ptx.major > 0) {
+    text += ", PTX up to " + to_string(info.newest_ptx);
+  }
+  if (!info.usable) text += ": not usable: " + info.reason;
+  return text + "\n";
+}
+
 std::string assemblers_text() {
   std::string text;
   for (const AssemblerInfo& info : assemblers()) {
     text += text.empty() ? "assemblers " : "           ";
-    text += info.name;
-    if (!info.version.empty()) text += " " + info.version;
-    if (!info.path.empty()) text += " (" + info.path + ")";
-    if (info.usable && info.newest_ptx.major > 0) {
-      text += ", PTX up to " + to_string(info.newest_ptx);
-    }
-    if (!info.usable) text += ": not usable: " + info.reason;
-    text += "\n";
+    text += assembler_text(info);
   }
-  return text.empty() ? "assemblers none: " + why_no_assembler() + "\n" : text;
+  if (text.empty()) text = "assemblers none: " + why_no_assembler() + "\n";
+  return text + "linker     " + assembler_text(linker());
 }
 
 std::string cache_text(const CacheState& cache) {
@@ -113,6 +118,14 @@ std::string cache_text(const CacheState& cache) {
     if (cache.refused > 0) text += ", " + grouped(cache.refused) + " refused (see cache verify)";
   }
   return text + (cache.problem.empty() ? "" : ": " + cache.problem) + "\n";
+}
+
+Json json_of(const AssemblerInfo& info) {
+  return {{"name", info.name},
+          {"version", info.version},
+          {"path", info.path},
+          {"usable", info.usable},
+          {"reason", info.reason}};
 }
 
 Json json_of(const std::vector<DeviceState>& devices, const CacheState& cache,
@@ -131,13 +144,9 @@ Json json_of(const std::vector<DeviceState>& devices, const CacheState& cache,
                                {"driver_cuda", version_text(p.driver_version)},
                                {"problem", device.problem}});
   }
-  for (const AssemblerInfo& info : assemblers()) {
-    json["assemblers"].push_back({{"name", info.name},
-                                  {"version", info.version},
-                                  {"path", info.path},
-                                  {"usable", info.usable},
-                                  {"reason", info.reason}});
-  }
+  for (const AssemblerInfo& info : assemblers())
+    json["assemblers"].push_back(json_of(info));
+  json["linker"] = json_of(linker());
   json["cache"] = {{"directory", cache.directory}, {"disk", cache.disk},
                    {"entries", cache.entries},     {"bytes", cache.bytes},
                    {"refused", cache.refused},     {"problem", cache.problem}};

@@ -263,6 +263,8 @@ std::vector<AssemblerInfo> assemblers() {
   return infos;
 }
 
+AssemblerInfo linker() { return detail::probe_nvjitlink().info; }
+
 std::string why_no_assembler() {
   std::string text;
   for (const AssemblerInfo& info : assemblers()) {

@@ -125,16 +125,16 @@ TEST(Doctor, SaysWhatThereIsAndWhyTheRestIsNot) {
   const Folder folder;
   const Outcome outcome = with_scale(folder, "doctor");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  for (const char* part : {"tilewright ", "devices ", "assemblers ", "cache "}) {
+  for (const char* part : {"tilewright ", "devices ", "assemblers ", "linker ", "cache "}) {
     EXPECT_NE(outcome.out.find(part), std::string::npos) << outcome.out;
   }
   const auto json = nlohmann::json::parse(with_scale(folder, "doctor --json").out);
   EXPECT_EQ(json["operators"], 3);
   EXPECT_EQ(json["devices"].empty(), !json["no_cuda"].get<std::string>().empty());
-  for (const auto& assembler : json["assemblers"]) {
-    EXPECT_NE(assembler["usable"].get<bool>(), !assembler["reason"].get<std::string>().empty())
-        << assembler;
-  }
+  std::vector<nlohmann::json> tools = json["assemblers"];
+  tools.push_back(json["linker"]);
+  for (const auto& tool : tools)
+    EXPECT_NE(tool["usable"].get<bool>(), !tool["reason"].get<std::string>().empty()) << tool;
 }
 
 }  // namespace
