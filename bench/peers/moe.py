@@ -9,6 +9,7 @@ all, and replayed behind a flushed cache, as `tilewright bench` does; figures ar
 JSON are named as those of `tilewright bench`, with the way in "peer".
 """
 import argparse
+import datetime
 import json
 import statistics
 
@@ -242,6 +243,7 @@ def main():
     parser.add_argument("--json", help="write Google Benchmark's format there")
     parser.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
     parser.add_argument("--only", help="one operator")
+    parser.add_argument("--commit", default="unknown", help="named in the JSON as what was measured")
     arguments = parser.parse_args()
     rows = []
     for problem in problems():
@@ -258,11 +260,13 @@ def main():
                          "time_unit": "us"})
             print(f"{rows[-1]['name']}: {way} {us:.2f} us", flush=True)
             if arguments.json:
-                write(arguments.json, rows)
+                write(arguments.json, rows, arguments.commit)
 
 
-def write(path, rows):
-    context = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "triton": triton.__version__}
+def write(path, rows, commit):
+    context = {"date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+               "device": torch.cuda.get_device_name(), "driver": f"CUDA {torch.version.cuda}",
+               "assembler": f"Triton {triton.__version__}, PyTorch {torch.__version__}", "commit": commit}
     with open(path, "w", encoding="utf-8") as file:
         json.dump({"context": context, "benchmarks": rows}, file, indent=1)
         file.write("\n")
