@@ -48,6 +48,8 @@ struct Limits {
   int findings = 100;                                 ///< distinct findings kept
 };
 
+struct Schedule;
+
 struct Options {
   Checks checks;
   std::uint64_t seed = 0;
@@ -56,6 +58,8 @@ struct Options {
   Divergence divergence = Divergence::converge;
   Limits limits;
   Counting counters = Counting::off;
+  const Schedule* replay = nullptr;  ///< decides instead of the seed; see tilewright/replay.h
+  Schedule* record = nullptr;        ///< is given what was decided
   /// Called every few thousand steps with the blocks finished so far; false stops the launch, and
   /// the report tells what is known.
   bool (*keep_going)(void* context, std::uint64_t blocks_done) = nullptr;

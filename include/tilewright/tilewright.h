@@ -61,6 +61,7 @@
 // emu
 #include "tilewright/diagnostic.h"
 #include "tilewright/emulator.h"
+#include "tilewright/replay.h"
 
 // runtime
 #include "tilewright/array.h"

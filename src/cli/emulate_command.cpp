@@ -10,12 +10,15 @@
 #include "cli/text.h"
 #include "cli/whole_number.h"
 #include "tilewright/module.h"
+#include "tilewright/replay.h"
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 
 namespace tilewright::cli {
 namespace {
@@ -34,6 +37,8 @@ struct Request {
   std::string delivery;
   std::string divergence;
   std::string roofline;  ///< a GPU, or empty
+  std::string schedule;
+  emu::Schedule replayed;
   std::vector<std::string> args;
   std::int64_t smem = 0;
   std::uint64_t seeds = 1;
@@ -47,6 +52,7 @@ struct Summary {
   struct Found {
     emu::Diagnostic finding;
     std::uint64_t seed = 0;  ///< the first that showed it
+    std::string schedule;    ///< a short one that shows it; empty: none was looked for
   };
   std::vector<Found> findings;
   emu::LaunchReport last;
@@ -56,7 +62,11 @@ struct Summary {
   std::vector<std::pair<std::string, Array>> outputs;  ///< argument, contents after the first seed
   std::vector<emu::CaseBuffer> wrong_buffers;
   std::uint64_t wrong_seed = 0;
+  std::string wrong_schedule;
 };
+
+/// One run, on fresh memory; launches without expected outputs always match.
+using Runner = std::function<emu::CaseResult(const emu::Options&)>;
 
 std::string read_text(const std::string& path) {
   const io::Source source(path);
@@ -105,6 +115,9 @@ void finish_options(Request& request) {
     bounds_of({}, request.roofline);  // refuses an unknown GPU before anything runs
     request.options.counters = emu::Counting::on;
   }
+  if (request.schedule.empty()) return;
+  request.replayed = emu::parse_schedule(request.schedule);
+  request.options.replay = &request.replayed;
 }
 
 /// The entry that is named, or the only one.
@@ -125,73 +138,142 @@ std::string choose_entry(const ptx::Module& module, const Request& request) {
                   "; it has " + (names.empty() ? "none" : names));
 }
 
-void merge(Summary& summary, emu::LaunchReport report, std::uint64_t seed) {
-  for (const emu::Diagnostic& finding : report.findings) {
-    const auto same = [&finding](const Summary::Found& found) {
-      return found.finding.kind == finding.kind &&
-             found.finding.place.ptx_line == finding.place.ptx_line &&
-             found.finding.entry == finding.entry;
+bool same_finding(const emu::Diagnostic& a, const emu::Diagnostic& b) {
+  return a.kind == b.kind && a.place.ptx_line == b.place.ptx_line && a.entry == b.entry;
+}
+
+bool shows(const emu::LaunchReport& report, const emu::Diagnostic& finding) {
+  return std::any_of(report.findings.begin(), report.findings.end(),
+                     [&](const emu::Diagnostic& each) { return same_finding(each, finding); });
+}
+
+void merge(Summary& summary, emu::CaseResult result, std::uint64_t seed) {
+  if (!result.outputs_match && result.report.completed && summary.wrong_buffers.empty()) {
+    summary.wrong_seed = seed;
+    for (emu::CaseBuffer& buffer : result.buffers) {
+      if (buffer.mismatches > 0) summary.wrong_buffers.push_back(std::move(buffer));
+    }
+  }
+  for (const emu::Diagnostic& finding : result.report.findings) {
+    const auto same = [&](const Summary::Found& found) {
+      return same_finding(found.finding, finding);
     };
     if (std::none_of(summary.findings.begin(), summary.findings.end(), same)) {
-      summary.findings.push_back({finding, seed});
+      summary.findings.push_back({finding, seed, {}});
     }
   }
-  summary.steps += report.steps;
+  summary.steps += result.report.steps;
   ++summary.seeds_run;
-  summary.last = std::move(report);
+  summary.last = std::move(result.report);
 }
 
-void run_case(const Request& request, const std::string& ptx, Summary& summary) {
+void run_schedules(const Request& request, const Runner& run, Summary& summary) {
   for (std::uint64_t i = 0; i < request.seeds && !interrupted(); ++i) {
     emu::Options options = request.options;
     options.seed += i;
-    emu::CaseResult result = emu::run_case(request.case_file, ptx, request.file, options);
-    if (!result.outputs_match && result.report.completed && summary.wrong_buffers.empty()) {
-      summary.wrong_seed = options.seed;
-      for (emu::CaseBuffer& buffer : result.buffers) {
-        if (buffer.mismatches > 0) summary.wrong_buffers.push_back(std::move(buffer));
-      }
-    }
-    merge(summary, std::move(result.report), options.seed);
+    merge(summary, run(options), options.seed);
   }
 }
 
-void run_launch(const Request& request, const std::string& ptx, Summary& summary) {
-  const ptx::Module module = ptx::parse(ptx, request.file);
-  emu::Launch launch;
-  launch.entry = choose_entry(module, request);
-  launch.grid = parse_dim("--grid", request.grid);
-  launch.block = parse_dim("--block", request.block);
-  launch.cluster = parse_dim("--cluster", request.cluster);
-  launch.dynamic_smem_bytes = request.smem;
-  launch.cooperative = request.cooperative;
-  std::vector<KernelArgument> arguments;
-  for (const std::string& text : request.args)
-    arguments.push_back(parse_kernel_argument(text));
-  for (std::uint64_t i = 0; i < request.seeds && !interrupted(); ++i) {
-    emu::Options options = request.options;
-    options.seed += i;
-    emu::Machine machine(module.target);
-    launch.program = machine.load(module);
+/// The shortest schedule found that gives what the seed gave.
+std::string shortened(const Request& request, const Runner& run, std::uint64_t seed,
+                      const std::function<bool(const emu::CaseResult&)>& still) {
+  emu::Schedule recorded;
+  emu::Options options = request.options;
+  options.seed = seed;
+  options.record = &recorded;
+  const std::uint64_t steps = run(options).report.steps;
+  options.record = nullptr;
+  options.limits.steps = std::min(options.limits.steps, 4 * steps + (1 << 16));
+  return emu::to_string(emu::shorten(recorded, [&](const emu::Schedule& candidate) {
+    options.replay = &candidate;
+    return !interrupted() && still(run(options));
+  }));
+}
+
+/// For what several seeds were run: the schedule that matters instead of a seed.
+void shorten_schedules(const Request& request, const Runner& run, Summary& summary) {
+  constexpr int kMost = 4;  // findings: each costs up to 200 runs
+  int count = 0;
+  for (Summary::Found& found : summary.findings) {
+    if (found.finding.severity == emu::Severity::advice || ++count > kMost) continue;
+    found.schedule = shortened(request, run, found.seed, [&](const emu::CaseResult& r) {
+      return shows(r.report, found.finding);
+    });
+  }
+  if (summary.wrong_buffers.empty()) return;
+  summary.wrong_schedule = shortened(request, run, summary.wrong_seed, [](const auto& r) {
+    return !r.outputs_match && r.report.completed;
+  });
+}
+
+/// Runs a launch; keeps what the first run left in the arguments that are to be printed.
+class LaunchRunner {
+ public:
+  LaunchRunner(const Request& request, const std::string& ptx)
+      : module_(ptx::parse(ptx, request.file)) {
+    launch_.entry = choose_entry(module_, request);
+    launch_.grid = parse_dim("--grid", request.grid);
+    launch_.block = parse_dim("--block", request.block);
+    launch_.cluster = parse_dim("--cluster", request.cluster);
+    launch_.dynamic_smem_bytes = request.smem;
+    launch_.cooperative = request.cooperative;
+    for (const std::string& text : request.args)
+      arguments_.push_back(parse_kernel_argument(text));
+  }
+
+  emu::CaseResult run(const emu::Options& options) {
+    emu::Machine machine(module_.target);
+    launch_.program = machine.load(module_);
     const PlacedArguments placed =
-        place(machine, emu::parameters(launch.program, launch.entry), arguments, launch.entry);
-    launch.params = placed.params;
-    merge(summary, machine.launch(launch, options), options.seed);
-    for (std::size_t k = 0; k < arguments.size() && i == 0; ++k) {
-      if (!arguments[k].printed) continue;
-      Array contents = *arguments[k].buffer;
+        place(machine, emu::parameters(launch_.program, launch_.entry), arguments_, launch_.entry);
+    launch_.params = placed.params;
+    emu::CaseResult result;
+    result.outputs_match = true;
+    result.report = machine.launch(launch_, options);
+    if (!std::exchange(first_, false)) return result;
+    for (std::size_t k = 0; k < arguments_.size(); ++k) {
+      if (!arguments_[k].printed) continue;
+      Array contents = *arguments_[k].buffer;
       machine.read(placed.addresses[k], contents.bytes);
-      if (!arguments[k].save.empty()) write_arrays(arguments[k].save, {contents});
-      summary.outputs.emplace_back(arguments[k].text, std::move(contents));
+      if (!arguments_[k].save.empty()) write_arrays(arguments_[k].save, {contents});
+      outputs.emplace_back(arguments_[k].text, std::move(contents));
     }
+    return result;
   }
+
+  std::vector<std::pair<std::string, Array>> outputs;
+
+ private:
+  ptx::Module module_;
+  emu::Launch launch_;
+  std::vector<KernelArgument> arguments_;
+  bool first_ = true;
+};
+
+void run_all(const Request& request, const std::string& ptx, Summary& summary) {
+  std::optional<LaunchRunner> launch;
+  if (request.case_file.empty()) launch.emplace(request, ptx);
+  const Runner run = [&](const emu::Options& options) {
+    if (launch) return launch->run(options);
+    return emu::run_case(request.case_file, ptx, request.file, options);
+  };
+  run_schedules(request, run, summary);
+  if (launch) summary.outputs = std::move(launch->outputs);
+  if (request.seeds > 1 && request.schedule.empty()) shorten_schedules(request, run, summary);
+}
+
+std::string schedule_text(const std::string& schedule) {
+  return schedule.empty() ? "" : "; shortest: --schedule " + schedule;
 }
 
 std::string summary_text(const Request& request, const Summary& summary) {
   std::string text = summary.last.output;
   for (const Summary::Found& found : summary.findings) {
     text += text_of(std::vector{found.finding});
-    if (request.seeds > 1) text += "  first with --seed " + std::to_string(found.seed) + "\n";
+    if (request.seeds == 1) continue;
+    text +=
+        "  first with --seed " + std::to_string(found.seed) + schedule_text(found.schedule) + "\n";
   }
   for (const auto& [argument, contents] : summary.outputs) {
     text += argument + ": " + preview(contents, kPreview) + "\n";
@@ -199,7 +281,8 @@ std::string summary_text(const Request& request, const Summary& summary) {
   for (const emu::CaseBuffer& buffer : summary.wrong_buffers) {
     text += "WRONG  argument " + std::to_string(buffer.arg) + ": " + grouped(buffer.mismatches) +
             " of " + grouped(buffer.elements) + " elements; " + buffer.first_difference +
-            " (--seed " + std::to_string(summary.wrong_seed) + ")\n";
+            " (--seed " + std::to_string(summary.wrong_seed) +
+            schedule_text(summary.wrong_schedule) + ")\n";
   }
   if (request.options.counters == emu::Counting::on) text += counters_text(summary.last.counters);
   if (!request.roofline.empty()) {
@@ -224,6 +307,7 @@ Json summary_json(const Request& request, const Summary& summary) {
   for (const Summary::Found& found : summary.findings) {
     Json each = json_of(found.finding);
     each["seed"] = found.seed;
+    if (!found.schedule.empty()) each["schedule"] = found.schedule;
     json["findings"].push_back(std::move(each));
   }
   for (const emu::CaseBuffer& buffer : summary.wrong_buffers) {
@@ -232,6 +316,9 @@ Json summary_json(const Request& request, const Summary& summary) {
                                      {"elements", buffer.elements},
                                      {"first", buffer.first_difference},
                                      {"seed", summary.wrong_seed}});
+    if (!summary.wrong_schedule.empty()) {
+      json["wrong_outputs"].back()["schedule"] = summary.wrong_schedule;
+    }
   }
   for (const auto& [argument, contents] : summary.outputs) {
     json["outputs"].push_back({{"argument", argument}, {"values", to_doubles(contents)}});
@@ -251,11 +338,7 @@ void emulate(Program& program, Request request) {
   Summary summary;
   {
     const InterruptHandler handler;
-    if (request.case_file.empty()) {
-      run_launch(request, ptx, summary);
-    } else {
-      run_case(request, ptx, summary);
-    }
+    run_all(request, ptx, summary);
     summary.interrupted = interrupted();
   }
   if (request.format == Format::json) {
@@ -282,6 +365,8 @@ void add_schedule_options(CLI::App& command, Request& request) {
   command.add_option("--seeds", request.seeds, "How many schedules, from --seed on")
       ->check(whole_number(1, std::uint64_t{1} << 32))
       ->capture_default_str();
+  command.add_option("--schedule", request.schedule,
+                     "The turns of warps instead of a seed, as printed for a finding");
   command.add_option("--residency", request.residency, "Blocks alive at a time: all|estimate|one");
   command.add_option("--delivery", request.delivery, "Asynchronous copies: late|eager|random");
   command.add_option("--divergence", request.divergence, "converge|maximal|random");

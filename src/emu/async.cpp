@@ -26,7 +26,7 @@ void enqueue(Exec& x, AsyncOp op) {
   ++op.block->in_flight;
   if (op.target != nullptr && op.target != op.block) ++op.target->in_flight;
   const bool now = run.options.delivery == Delivery::eager ||
-                   (run.options.delivery == Delivery::random && run.random.below(2) == 0);
+                   (run.options.delivery == Delivery::random && run.decisions.below(2) == 0);
   if (now) {
     deliver(op);
   } else {
@@ -37,7 +37,7 @@ void enqueue(Exec& x, AsyncOp op) {
 bool deliver_something(Run& run) {
   std::erase_if(run.async, [](const auto& op) { return op->grid->stopped; });
   if (run.async.empty()) return false;
-  const std::uint32_t i = run.random.below(static_cast<std::uint32_t>(run.async.size()));
+  const std::uint32_t i = run.decisions.below(static_cast<std::uint32_t>(run.async.size()));
   const std::unique_ptr<AsyncOp> op = std::move(run.async[i]);
   run.async.erase(run.async.begin() + i);
   deliver(*op);

@@ -70,7 +70,7 @@ void move_groups(Run& run, Warp& w, std::uint32_t mask, const std::array<std::ui
 
 bool deliver_now(Run& run) {
   return run.options.delivery == Delivery::eager ||
-         (run.options.delivery == Delivery::random && run.random.below(2) == 0);
+         (run.options.delivery == Delivery::random && run.decisions.below(2) == 0);
 }
 
 /// The number of source bytes, from the optional operands behind the size.

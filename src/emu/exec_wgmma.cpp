@@ -301,7 +301,7 @@ Flow exec_wgmma(Exec& x, const Inst& in) {
       {op.agent.agent, op.agent.epoch, x.block->number, w.thread(0), x.pc, true});
   x.grid->report.counters.tensor_ops += static_cast<std::uint64_t>(2 * 16 * s.n * s.k);
   const bool now = x.run->options.delivery == Delivery::eager ||
-                   (x.run->options.delivery == Delivery::random && x.run->random.below(2) == 0);
+                   (x.run->options.delivery == Delivery::random && x.run->decisions.below(2) == 0);
   if (now) {
     for (PendingWgmma& earlier : w.wgmma)
       deliver_wgmma(x, earlier);

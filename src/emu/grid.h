@@ -4,6 +4,7 @@
 
 #include "emu/block.h"
 #include "emu/code.h"
+#include "emu/decide.h"
 #include "emu/launch_hooks.h"
 #include "emu/memory.h"
 #include "emu/report.h"
@@ -43,6 +44,7 @@ struct PcCount {
 struct Grid {
   Run* run = nullptr;
   Device* device = nullptr;
+  std::uint32_t index = 0;  ///< in Run::grids
   const Code* code = nullptr;
   const FunctionCode* entry = nullptr;
   Launch launch;
@@ -72,18 +74,6 @@ struct Grid {
   std::uint32_t threads() const { return static_cast<std::uint32_t>(launch.block.count()); }
 };
 
-/// A small fast generator (xoshiro256**), seeded by Options::seed.
-class Random {
- public:
-  explicit Random(std::uint64_t seed);
-  std::uint64_t next();
-  /// Uniform in [0, bound). Pre: bound > 0.
-  std::uint32_t below(std::uint32_t bound);
-
- private:
-  std::array<std::uint64_t, 4> state_;
-};
-
 /// A word of global memory that releases were written to.
 struct SyncWord {
   std::vector<Released> released;
@@ -103,7 +93,7 @@ struct AsyncOp {
 struct Run {
   std::vector<std::unique_ptr<Grid>> grids;
   Memory* memory = nullptr;
-  Random random;
+  Decisions decisions;
   Options options;
   std::vector<Warp*> ready;
   std::vector<Warp*> spinning;  ///< warps with splits that wait for memory
@@ -119,7 +109,7 @@ struct Run {
   std::unordered_map<std::uint64_t, SyncWord> sync_words;  ///< by address (shared: with block)
   std::unordered_set<std::uint64_t> edited_maps;           ///< tensor maps that no fence published
 
-  explicit Run(const Options& o) : random(o.seed), options(o) {}
+  explicit Run(const Options& o) : decisions(o), options(o) {}
   void changed() { ++version; }
   void make_ready(Warp& warp);
 };

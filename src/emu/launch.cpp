@@ -166,6 +166,7 @@ std::unique_ptr<Grid> prepare(Run& run, Device& device, const Launch& launch,
   if (launch.program.code == nullptr) fail(launch, "no program is loaded");
   auto grid = std::make_unique<Grid>();
   grid->run = &run;
+  grid->index = static_cast<std::uint32_t>(run.grids.size());
   grid->device = &device;
   grid->code = launch.program.code;
   grid->entry = &find_entry(*grid->code, launch.entry);

@@ -3,6 +3,7 @@
 #include "emu/schedule.h"
 
 #include "emu/async.h"
+#include "emu/decide.h"
 #include "emu/gather.h"
 #include "emu/grid.h"
 #include "emu/wgmma.h"
@@ -10,32 +11,6 @@
 #include <bit>
 
 namespace tilewright::emu::detail {
-
-Random::Random(std::uint64_t seed) {
-  for (auto& s : state_) {  // splitmix64
-    seed += 0x9e3779b97f4a7c15ULL;
-    std::uint64_t z = seed;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    s = z ^ (z >> 31);
-  }
-}
-
-std::uint64_t Random::next() {
-  const std::uint64_t result = std::rotl(state_[1] * 5, 7) * 9;
-  const std::uint64_t t = state_[1] << 17;
-  state_[2] ^= state_[0];
-  state_[3] ^= state_[1];
-  state_[1] ^= state_[2];
-  state_[0] ^= state_[3];
-  state_[2] ^= t;
-  state_[3] = std::rotl(state_[3], 45);
-  return result;
-}
-
-std::uint32_t Random::below(std::uint32_t bound) {
-  return static_cast<std::uint32_t>(((next() >> 32) * bound) >> 32);
-}
 
 void Run::make_ready(Warp& warp) {
   if (warp.queued) return;
@@ -59,7 +34,8 @@ std::size_t choose(Run& run, Warp& w, std::uint32_t& limit_pc) {
   limit_pc = 0xffffffff;
   const Divergence mode = run.options.divergence;
   if (w.splits.size() > 1) {
-    if (mode == Divergence::converge || (mode == Divergence::random && run.random.below(2) == 0)) {
+    if (mode == Divergence::converge ||
+        (mode == Divergence::random && run.decisions.below(2) == 0)) {
       merge_splits(w);
     }
   }
@@ -72,7 +48,7 @@ std::size_t choose(Run& run, Warp& w, std::uint32_t& limit_pc) {
       best = i;
     } else if (mode == Divergence::converge) {
       if (priority(w, w.splits[i]) < priority(w, w.splits[best])) best = i;
-    } else if (run.random.below(seen) == 0) {
+    } else if (run.decisions.below(seen) == 0) {
       best = i;
     }
   }
@@ -158,22 +134,22 @@ void stop_grid(Grid& grid) { grid.stopped = true; }
 
 namespace {
 
-void run_warp(Run& run, Warp& warp) {
-  // Short and long turns both: short ones interleave finely, long ones are cheap.
-  std::uint32_t budget = 1 + run.random.below(1U << run.random.below(12));
+/// Runs a warp for at most `budget` instructions; returns how many are left when it waits or ends.
+std::uint32_t run_warp(Run& run, Warp& warp, std::uint32_t budget) {
   Grid& grid = *warp.block->grid;
   while (budget > 0 && !grid.stopped) {
     std::uint32_t limit_pc = 0;
     const std::size_t index = choose(run, warp, limit_pc);
-    if (index == warp.splits.size()) return;
+    if (index == warp.splits.size()) return budget;
     Exec x;
     bind_split(x, warp, index);
     const std::uint32_t used = run_split(x, budget, limit_pc);
     run.steps += used;
     grid.report.steps += used;
     budget -= std::min(used, budget);
-    if (warp.block->done) return;
+    if (warp.block->done) return std::max(budget, 1U);
   }
+  return budget;
 }
 
 void limit_finding(Grid& grid, const std::string& message, const Warp* warp) {
@@ -293,15 +269,20 @@ void run_all(Run& run) {
   start_blocks(run);
   while (unfinished(run)) {
     drop_dead(run);
-    if (run.ready.empty() && !resolve_idle(run)) {
-      report_deadlock(run);
-      return;
+    if (run.ready.empty()) {
+      run.decisions.idle();
+      if (!resolve_idle(run)) {
+        report_deadlock(run);
+        return;
+      }
     }
     if (run.ready.empty()) continue;
-    const std::size_t i = run.random.below(static_cast<std::uint32_t>(run.ready.size()));
+    const Decisions::Next next = run.decisions.next(run.ready);
+    const std::size_t i = next.index;
     Warp* warp = run.ready[i];
     try {
-      run_warp(run, *warp);
+      const std::uint32_t left = run_warp(run, *warp, next.budget);
+      run.decisions.turn_ended(next.budget - left, left != 0);
     } catch (const MemoryLimit&) {
       limit_finding(*warp->block->grid,
                     "touched more than " + std::to_string(run.options.limits.memory_bytes) +

@@ -170,6 +170,46 @@ TEST(Emulate, RunsACase) {
   EXPECT_NE(wrong.out.find("WRONG  argument 1: 1 of "), std::string::npos) << wrong.out;
 }
 
+// Two blocks increase a counter without an atomic: one increment is lost if they interleave.
+constexpr const char* kLost = R"(.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry lost(.param .u64 counter)
+{
+  .reg .b32 %r<3>;
+  .reg .b64 %rd<2>;
+  ld.param.u64 %rd1, [counter];
+  ld.relaxed.gpu.global.u32 %r1, [%rd1];
+  add.u32 %r1, %r1, 1;
+  st.relaxed.gpu.global.u32 [%rd1], %r1;
+  ret;
+}
+)";
+
+TEST(Emulate, ShortensAFailingScheduleAndReplaysIt) {
+  const Folder folder;
+  folder.write("lost.ptx", kLost);
+  const auto word = [](char value) { return std::string{value, 0, 0, 0}; };
+  folder.write("zero.bin", word(0));
+  folder.write("two.bin", word(2));
+  folder.write("lost.case",
+               "entry lost\ngrid 2 1 1\nblock 1 1 1\nsmem 0\narg buf zero.bin expect two.bin cmp "
+               "exact\n");
+  const std::string run = "emulate lost.ptx --case lost.case --residency all ";
+  const Outcome found = tilewright(folder, run + "--seeds 40 --json");
+  EXPECT_EQ(found.code, 1) << found.err << found.out;
+  const nlohmann::json json = nlohmann::json::parse(found.out);
+  const std::string schedule = json["wrong_outputs"][0]["schedule"];
+  EXPECT_LE(schedule.size(), 16U) << schedule;  // one or two turns
+  const Outcome again = tilewright(folder, run + "--schedule " + schedule);
+  EXPECT_EQ(again.code, 1) << again.err << again.out;
+  EXPECT_EQ(tilewright(folder, run + "--schedule plain").code, 0);
+  const Outcome text = tilewright(folder, run + "--seeds 40");
+  EXPECT_NE(text.out.find("; shortest: --schedule " + schedule + ")"), std::string::npos)
+      << text.out;
+  EXPECT_EQ(tilewright(folder, run + "--schedule b0").code, 2);
+}
+
 TEST(Emulate, AnInterruptPrintsWhatIsKnown) {
   const Folder folder;
   folder.write("spin.ptx", R"(.version 8.0
