@@ -137,15 +137,15 @@ void read_attributes(const cuda::Driver& driver, CudaKernel& kernel, SourceLoc a
 }
 
 /// Parameters of wider alignment lie elsewhere in the driver's layout than in PTX's (where that is
-/// depends on the target), and drivers refuse to capture a cooperative launch with one buffer of
-/// parameters: the driver is given each one's address instead.
+/// depends on the target), and captures of cooperative launches refused one buffer of parameters
+/// (driver 580): the driver is given each one's address instead, of dependent launches too.
 void point_to_parameters(CudaLaunch& state, const CudaKernel& kernel, SourceLoc at) {
   const std::vector<Parameters::Slot>& slots = state.parameters.slots();
   bool wide = std::any_of(slots.begin(), slots.end(), [](const Parameters::Slot& slot) {
     return slot.alignment > kWidestScalar;
   });
-  bool one_buffer = !wide && !state.config.cooperative && kernel.attributes.parameter_bytes >= 0;
-  if (one_buffer) return;
+  bool plain = !state.config.cooperative && !state.config.dependent;
+  if (!wide && plain && kernel.attributes.parameter_bytes >= 0) return;
   bool fits = kernel.parameter_bytes.empty() || kernel.parameter_bytes.size() == slots.size();
   for (std::size_t i = 0; fits && i < kernel.parameter_bytes.size(); ++i)
     fits = kernel.parameter_bytes[i] == slots[i].size_bytes;

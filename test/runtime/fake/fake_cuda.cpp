@@ -332,9 +332,10 @@ int cuLaunchKernelEx(const cuda::LaunchConfig* config, cuda::Function, void** pa
     if (attribute.id == cuda::kLaunchCooperative) launch.cooperative = attribute.flag;
     if (attribute.id == cuda::kLaunchDependent) launch.dependent = attribute.flag;
   }
-  // In a capture, drivers refuse one buffer of parameters for a cooperative launch.
-  if (launch.cooperative != 0 && extra != nullptr) return kInvalidValue;
-  if (launch.cooperative != 0) {
+  // As a driver in a capture.
+  const bool apart = launch.cooperative != 0 || launch.dependent != 0;
+  if (apart && extra != nullptr) return kInvalidValue;
+  if (apart) {
     std::memcpy(launch.parameters, parameters[0], 8);
     std::memcpy(launch.parameters + 8, parameters[1], 4);
   } else if (parameters != nullptr) {  // of a kernel that takes a tensor map
