@@ -74,6 +74,13 @@ void StateRows::store(int r, const Tensor& row, StoreOptions options) const {
   }
 }
 
+void StateRows::clear() const {
+  for (const Pieces& row : rows_) {
+    for (const Fragment& piece : row)
+      piece.fill(0.0f);
+  }
+}
+
 void StateRows::load_columns(const Tensor& columns, const Value& first) const {
   Value k = row_lane() * kPieceElems;
   for (std::size_t i = 0; i < rows_[0].size(); ++i) {
@@ -122,6 +129,40 @@ std::vector<RowResult> StateRows::advance(const TokenVectors& token,
     }
   }
   return results;
+}
+
+std::vector<Value> StateRows::accumulate(const Value& decay, const Pieces& k, const Pieces& q,
+                                         const std::vector<Value>& v) const {
+  std::vector<Value> reads;
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    for (std::size_t i = 0; i < rows_[r].size(); ++i) {
+      for (int e = 0; e < kPieceElems; ++e)
+        rows_[r][i][e] = fma(v[r], k[i][e], rows_[r][i][e].get() * decay);
+    }
+    reads.push_back(dot(rows_[r], q));
+  }
+  std::vector<Value> results;
+  for (const Value& read : reads)
+    results.push_back(over_row(read));
+  return results;
+}
+
+void StateRows::add(const Pieces& k, const std::vector<Value>& v) const {
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    for (std::size_t i = 0; i < k.size(); ++i) {
+      for (int e = 0; e < kPieceElems; ++e)
+        rows_[r][i][e] = fma(v[r], k[i][e], rows_[r][i][e]);
+    }
+  }
+}
+
+void StateRows::scale_and_add(const Pieces& decay, const StateRows& added) const {
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    for (std::size_t i = 0; i < decay.size(); ++i) {
+      for (int e = 0; e < kPieceElems; ++e)
+        rows_[r][i][e] = fma(rows_[r][i][e], decay[i][e], added.rows_[r][i][e]);
+    }
+  }
 }
 
 }  // namespace tilewright::kda

@@ -44,6 +44,7 @@ class StateRows {
   StateRows(int rows, int k);
   int rows() const { return static_cast<int>(rows_.size()); }
 
+  void clear() const;
   /// Row r from or to a tensor of K elements.
   void load(int r, const Tensor& row, LoadOptions options = {}) const;
   void store(int r, const Tensor& row, StoreOptions options = {}) const;
@@ -54,6 +55,14 @@ class StateRows {
   /// S <- S diag(decay); d = beta (v - S k); S <- S + d k; o = S q. The sum for o is taken before
   /// the update, (S q) + d (k q), so that both sums are under way at once. All lanes take part.
   std::vector<RowResult> advance(const TokenVectors& token, const std::vector<Value>& v) const;
+
+  /// S <- decay S + v k^T; returns S q.
+  std::vector<Value> accumulate(const Value& decay, const Pieces& k, const Pieces& q,
+                                const std::vector<Value>& v) const;
+  /// S <- S diag(decay) + the other rows.
+  void scale_and_add(const Pieces& decay, const StateRows& added) const;
+  /// S += v k^T.
+  void add(const Pieces& k, const std::vector<Value>& v) const;
 
  private:
   std::vector<Pieces> rows_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// kda_decode against its float64 reference.
+// kda_decode, kda_prefill and gated_delta_rule against their float64 reference.
 #include "kernels/kda_decode/kda_decode.h"
 #include "operator_fixture.h"
 
@@ -106,6 +106,85 @@ TEST_F(KdaDecode, TakesOneTokenOfEachRequestInTheSecondMode) {
   for (std::size_t i = 0; i < 5; ++i)
     std::swap(batched[i].shape[0], batched[i].shape[1]);
   EXPECT_EQ(run(op, batched, safe).front().bytes, expected.bytes);
+}
+
+class KdaPrefill : public KdaDecode {
+ protected:
+  static std::vector<Array> sequences(const Sizes& s, std::uint64_t seed = 1) {
+    std::vector<Array> all = inputs(s, seed);
+    all.back().name = "initial_state";
+    return all;
+  }
+  const Operator& prefill = kda_prefill_operator();
+};
+
+TEST_F(KdaPrefill, RunsSequencesFromTheirStates) {
+  run(prefill, sequences({.n = 2, .t = 37, .h = 1, .hv = 2}), safe);
+  run(prefill, sequences({.n = 1, .t = 5, .k = 64, .v = 64}), {{"state_layout", "kv"}});
+}
+
+TEST_F(KdaPrefill, StartsFromZerosWithoutStates) {
+  std::vector<Array> given = sequences({.n = 2, .t = 9});
+  remove(given, "initial_state");
+  run(prefill, given, safe);
+}
+
+TEST_F(KdaPrefill, TakesSequencesOfAllLengths) {
+  std::vector<Array> given = sequences({.n = 1, .t = 40, .h = 1, .hv = 2});
+  given.back() = random("initial_state", f32, {4, 2, 128, 128});
+  given.push_back(make_array("cu_seqlens", s32, {5}, std::vector<double>{0, 17, 17, 18, 40}));
+  run(prefill, given, safe);
+  given.erase(given.end() - 2);
+  run(prefill, given, safe);
+}
+
+TEST_F(KdaPrefill, ContinuesDecodingInAnyPieces) {
+  std::vector<Array> given = inputs({.n = 1, .t = 6});
+  Array at_once = run(op, given, safe).front();
+  given.back().name = "initial_state";
+  EXPECT_EQ(run(prefill, given, safe).front().bytes, at_once.bytes);
+}
+
+TEST_F(KdaPrefill, RefusesBoundsOfABatch) {
+  std::vector<Array> given = sequences({.n = 2, .t = 4});
+  given.push_back(make_array("cu_seqlens", s32, {2}, std::vector<double>{0, 4}));
+  EXPECT_EQ(refusal(prefill, given),
+            "kda_prefill: cu_seqlens is s32[2] and q bf16[2,4,1,128]; they must be [N+1] and "
+            "[1,tokens,H,K]");
+}
+
+class GatedDeltaRule : public OperatorTest {
+ protected:
+  static std::vector<Array> inputs(std::int64_t tokens, std::int64_t h, std::int64_t hv,
+                                   std::int64_t slots) {
+    auto factors = [&](const char* name, int seed) {
+      std::vector<double> values;
+      for (std::int64_t i = 0; i < tokens * hv; ++i)
+        values.push_back(static_cast<double>((i * 7 + seed) % 10 + 1) / 11);
+      return make_array(name, f32, {tokens, hv}, values);
+    };
+    return {random("q", bf16, {tokens, h, 128}, 1, 1),
+            random("k", bf16, {tokens, h, 128}, 1, 2),
+            random("v", bf16, {tokens, hv, 128}, 1, 3),
+            factors("alpha", 1),
+            factors("beta", 4),
+            random("state", f32, {slots, hv, 128, 128}, 1, 4)};
+  }
+  const Operator& op = gated_delta_rule_operator();
+};
+
+TEST_F(GatedDeltaRule, DecodesATokenOfEachRequest) {
+  std::vector<Array> given = inputs(3, 1, 2, 4);
+  run(op, given);
+  given.push_back(make_array("indices", s64, {3}, std::vector<double>{3, -1, 0}));
+  run(op, given, {{"scale", "1"}});
+}
+
+TEST_F(GatedDeltaRule, RunsASequence) {
+  std::vector<Array> given = inputs(21, 1, 2, 2);
+  run(op, given, {{"mode", "prefill"}});
+  given.push_back(make_array("indices", s32, {1}, std::vector<double>{1}));
+  run(op, given, {{"mode", "prefill"}});
 }
 
 TEST_F(KdaDecode, LaunchesNothingForNoRequests) { run(op, inputs({.n = 0}), safe); }

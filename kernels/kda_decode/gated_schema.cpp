@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// gated_delta_rule as the command line and bindings see it.
+#include "kernels/kda_decode/reference.h"
+#include "kernels/rows/row_schema.h"
+
+#include <array>
+
+namespace tilewright {
+namespace {
+
+constexpr std::array kBf16{bf16};
+constexpr std::array kIndices{s32, s64};
+
+constexpr std::array<TensorSpec, 8> kTensors{{
+    {.name = "q",
+     .role = Role::input,
+     .shape = "TOKENS,H,K",
+     .types = kBf16,
+     .doc = "a token of each request, or all of one sequence, as mode says"},
+    {.name = "k", .role = Role::input, .shape = "TOKENS,H,K", .types = kBf16},
+    {.name = "v", .role = Role::input, .shape = "TOKENS,HV,V", .types = kBf16},
+    {.name = "alpha",
+     .role = Role::input,
+     .shape = "TOKENS,HV",
+     .types = kF32,
+     .doc = "the decay factor"},
+    {.name = "beta",
+     .role = Role::input,
+     .shape = "TOKENS,HV",
+     .types = kF32,
+     .doc = "the strength of the correction"},
+    {.name = "state", .role = Role::inout, .shape = "S,HV,V,K", .types = kF32},
+    {.name = "indices",
+     .role = Role::input,
+     .presence = Presence::optional,
+     .shape = "N",
+     .types = kIndices,
+     .doc = "the slot of a request or sequence; negative: inactive; absent: 0, 1, ..."},
+    {.name = "out", .role = Role::output, .shape = "TOKENS,HV,V", .types = kBf16},
+}};
+
+constexpr std::array<std::string_view, 1> kAutoScale{"1/sqrt(K)"};
+constexpr std::array<std::string_view, 2> kModes{"decode", "prefill"};
+constexpr std::array<OptionSpec, 2> kOptions{{
+    {.name = "scale",
+     .type = OptionType::real,
+     .default_text = "1/sqrt(K)",
+     .words = kAutoScale,
+     .doc = "factor of q"},
+    {.name = "mode",
+     .type = OptionType::choice,
+     .default_text = "decode",
+     .words = kModes,
+     .doc = "whether tokens are of as many requests, or of one sequence"},
+}};
+
+constexpr std::array<std::string_view, 2> kProblems{"TOKENS=1,H=32,K=128,HV=32,V=128,S=1",
+                                                    "TOKENS=128,H=32,K=128,HV=32,V=128,S=128"};
+
+KdaDecodeOptions options_of(const Arguments& arguments) {
+  KdaDecodeOptions options;
+  std::optional<double> scale = arguments.real_or_word("scale");
+  if (scale) options.scale = static_cast<float>(*scale);
+  options.scalar_gate = true;
+  return options;
+}
+
+/// [tokens, ...] as [tokens, 1, ...] or [1, tokens, ...].
+View with_requests(const View& view, bool decode) {
+  View out = view;
+  out.rank = view.rank + 1;
+  for (int i = view.rank; i > 0; --i) {
+    auto mode = static_cast<std::size_t>(i);
+    out.shape[mode] = view.shape[mode - 1];
+    out.stride[mode] = view.stride[mode - 1];
+  }
+  std::size_t one = decode ? 1 : 0;
+  out.shape[decode ? 0 : 1] = view.shape[0];
+  out.stride[decode ? 0 : 1] = view.stride[0];
+  out.shape[one] = 1;
+  out.stride[one] = view.shape[0] * view.stride[0];
+  return out;
+}
+
+KdaDecodePlan plan_of(const Arguments& arguments) {
+  bool decode = arguments.text("mode") == "decode";
+  auto of = [&](const char* name) { return with_requests(arguments.tensor(name), decode); };
+  KdaDecodeTensors tensors{.q = of("q"),
+                           .k = of("k"),
+                           .v = of("v"),
+                           .a = of("alpha"),
+                           .b = of("beta"),
+                           .state = arguments.tensor("state"),
+                           .indices = optional_view(arguments, "indices"),
+                           .out = of("out"),
+                           .final_state = arguments.tensor("state")};
+  return plan_kda_decode("gated_delta_rule", tensors, options_of(arguments));
+}
+
+std::vector<OutputSpec> outputs(const Arguments& arguments) {
+  arguments.check(Arguments::Outputs::optional);
+  return {{"out", bf16, shape_of(arguments.tensor("v"))}};
+}
+
+void launch(const Device&, const Stream& stream, const Arguments& arguments) {
+  launch_kda_decode(stream, plan_of(arguments));
+}
+
+/// For the reference a sequence has cu_seqlens, and so has a token of its own each request.
+void reference(const Arguments& arguments, HostTensors& tensors) {
+  std::int64_t tokens = tensors.at("q").shape[0];
+  std::int64_t step = arguments.text("mode") == "decode" ? 1 : tokens;
+  std::vector<double> first;
+  for (std::int64_t at = 0; at <= tokens && (step > 0 || first.empty()); at += step)
+    first.push_back(static_cast<double>(at));
+  tensors.set(make_array("cu_seqlens", s32, {static_cast<std::int64_t>(first.size())}, first));
+  DeltaRuleResults results =
+      delta_rule_reference(options_of(arguments), tensors, {.a = "alpha", .b = "beta"});
+  set_reference(arguments, "out", results.out, tensors);
+  set_reference(arguments, "state", results.state, tensors);
+}
+
+/// As kda_decode.
+Tolerance tolerance(const Arguments&, std::string_view output) {
+  if (output != "out") return {.rmse = 1e-6};
+  return {.relative = rows::half_ulp(bf16), .of_row_max = 0x1p-18};
+}
+
+std::int64_t bytes(const Arguments& arguments) {
+  const View& state = arguments.tensor("state");
+  bool decode = arguments.text("mode") == "decode";
+  std::int64_t requests = decode ? arguments.size("TOKENS") : 1;
+  std::int64_t total = bytes_of_inputs(arguments) - size_bytes(state);
+  if (state.shape[0] > 0) total += 2 * size_bytes(state) / state.shape[0] * requests;
+  return total + size_bytes(arguments.tensor("out"));
+}
+
+std::vector<Traced> trace(const Arguments& arguments, ptx::Target target) {
+  std::vector<Traced> traced;
+  KdaDecodePlan plan = plan_of(arguments);
+  if (plan.launch.grid.x > 0) traced.push_back(plan.trace(target));
+  return traced;
+}
+
+/// Factors between 0 and 1; request n has slot n.
+void fill(const Problem&, std::vector<Array>& inputs) {
+  for (Array& input : inputs) {
+    bool factors = input.name == "alpha" || input.name == "beta";
+    if (!factors && input.name != "indices") continue;
+    std::vector<double> values;
+    for (std::int64_t i = 0; i < element_count(input.shape); ++i)
+      values.push_back(factors ? static_cast<double>(1 + i % 9) / 10 : static_cast<double>(i));
+    input = make_array(input.name, input.type, input.shape, values);
+  }
+}
+
+constexpr Operator kOperator{
+    .schema = {.name = "gated_delta_rule",
+               .version = 1,
+               .formula =
+                   "S = alpha S; S += beta (v - S k) k^T; out = S q, with q and k of length 1",
+               .doc = "The delta rule with one decay factor a head, with the state in place.",
+               .tensors = kTensors,
+               .options = kOptions},
+    .outputs = outputs,
+    .launch = launch,
+    .reference = reference,
+    .tolerance = tolerance,
+    .nan_rule = NanRule::skip,
+    .bytes = bytes,
+    .trace = trace,
+    .fill = fill,
+    .bench_problems = kProblems};
+
+}  // namespace
+
+const Operator& gated_delta_rule_operator() { return kOperator; }
+
+}  // namespace tilewright
