@@ -117,10 +117,11 @@ std::vector<RowResult> StateRows::advance(const TokenVectors& token,
     predictions.push_back(dot(row, token.k));
     reads.push_back(dot(row, token.q));
   }
+  Value kq = product(token.k, token.q);
   std::vector<RowResult> results;
   for (std::size_t r = 0; r < rows_.size(); ++r) {
     Value correction = token.beta * (v[r] - over_row(predictions[r]));
-    results.push_back({fma(correction, token.kq, over_row(reads[r])), correction});
+    results.push_back({fma(correction, kq, over_row(reads[r])), correction});
   }
   for (std::size_t r = 0; r < rows_.size(); ++r) {
     for (std::size_t i = 0; i < rows_[r].size(); ++i) {

@@ -29,7 +29,6 @@ Value product(const Pieces& a, const Pieces& b);
 struct TokenVectors {
   Pieces decay, k, q;
   Value beta;
-  Value kq;  ///< the product of k and q
 };
 
 /// What a token yields for one row, the same in the row's eight lanes.

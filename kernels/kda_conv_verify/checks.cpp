@@ -55,6 +55,8 @@ class Checks {
     type_is(t_.ssm_states, "ssm_states", f32);
     if (t_.intermediate_states_buffer)
       type_is(*t_.intermediate_states_buffer, "intermediate_states_buffer", f32);
+    for (const auto& [view, which] : records())
+      type_is(*view, which, f32);
     auto conv_type = [&](const View& view, const char* which) {
       if (view.type == f32 || view.type == bf16) return;
       fail(std::string(which) + " has type " + std::string(name(view.type)) +
@@ -77,6 +79,17 @@ class Checks {
     return {Named{&t_.conv_state_indices, "conv_state_indices"},
             Named{&t_.intermediate_state_indices, "intermediate_state_indices"},
             Named{&t_.cache_indices, "cache_indices"}};
+  }
+
+  /// Those that are given.
+  std::vector<Named> records() const {
+    std::vector<Named> given;
+    for (const auto& [view, which] :
+         {std::pair{&t_.d_records, "d_records"}, std::pair{&t_.k_records, "k_records"},
+          std::pair{&t_.decay_records, "decay_records"}}) {
+      if (*view) given.emplace_back(&**view, which);
+    }
+    return given;
   }
 
   /// From the states, the indices and the packed rows.
@@ -204,6 +217,10 @@ class Checks {
       fail(std::string(which) + " is " + to_string(view) +
            "; it must have at least T = " + std::to_string(s_.t) + " steps");
     };
+    if (t_.d_records) shape_is(*t_.d_records, "d_records", {s_.n, s_.t, s_.v_heads, s_.v});
+    if (t_.k_records) shape_is(*t_.k_records, "k_records", {s_.n, s_.t, s_.v_heads, s_.k});
+    if (t_.decay_records)
+      shape_is(*t_.decay_records, "decay_records", {s_.n, s_.t, s_.v_heads, s_.k});
     if (t_.intermediate_states_buffer) {
       const View& buffer = *t_.intermediate_states_buffer;
       shape_is(buffer, "intermediate_states_buffer", {-1, -1, s_.v_heads, s_.v, s_.k});
@@ -243,6 +260,8 @@ class Checks {
     last_is_one(t_.a, "a");
     contiguous(t_.ssm_states, "ssm_states");
     contiguous(t_.out, "out");
+    for (const auto& [view, which] : records())
+      contiguous(*view, which);
     conv_layout(t_.conv_state, "conv_state");
     if (t_.intermediate_states_buffer)
       contiguous(*t_.intermediate_states_buffer, "intermediate_states_buffer");
@@ -270,6 +289,8 @@ class Checks {
       if (t_.intermediate_states_buffer)
         apart(*t_.intermediate_states_buffer, "intermediate_states_buffer");
     };
+    for (const auto& [view, which] : records())
+      apart_from_all(*view, which);
     apart_from_all(t_.out, "out");
     apart_from_all(t_.conv_state, "conv_state");
     if (t_.intermediate_states_buffer)

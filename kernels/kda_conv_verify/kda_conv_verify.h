@@ -32,6 +32,10 @@ struct KdaConvVerifyArguments {
   T out;                         ///< [N, T, HV, V] bf16
   std::optional<T> intermediate_states_buffer = {};  ///< [rows, >= T, HV, V, K] f32
   std::optional<T> intermediate_conv_window = {};    ///< [lines, >= T, D, 3] of conv_state's type
+  // What each token adds to the state, from which kda_commit makes the state after any of them.
+  std::optional<T> d_records = {};      ///< [N, T, HV, V] f32: d
+  std::optional<T> k_records = {};      ///< [N, T, HV, K] f32: k of length 1
+  std::optional<T> decay_records = {};  ///< [N, T, HV, K] f32: e^g
 };
 using KdaConvVerifyTensors = KdaConvVerifyArguments<View>;
 
@@ -57,12 +61,14 @@ struct KdaConvVerifyOptions {
 /// How a launch is cut into blocks.
 struct KdaTiling {
   KdaVariant variant = KdaVariant::large_batch;
-  int warps = 8;          ///< of a block: 8, or a producer and a consumer
-  int tile_rows = 128;    ///< rows of a value head's state that a block handles at a time
-  int rows_per_lane = 4;  ///< of them in a lane's registers
-  int cluster = 1;        ///< blocks that share a query head, and so its convolution state
-  int blocks_per_sm = 2;  ///< that registers must allow
-  bool eager = false;     ///< loads everything before it computes: for few blocks
+  int warps = 8;           ///< of a block: 8, or a producer and a consumer
+  int tile_rows = 128;     ///< rows of a value head's state that a block handles at a time
+  int rows_per_lane = 4;   ///< of them in a lane's registers
+  int cluster = 1;         ///< blocks that share a query head, and so its convolution state
+  int blocks_per_sm = 2;   ///< that registers must allow
+  bool eager = false;      ///< loads everything before it computes: for few blocks
+  bool streaming = false;  ///< snapshots leave the L2 cache first
+  bool in_step = false;    ///< the block's warps pass a barrier after each token
   friend bool operator==(const KdaTiling&, const KdaTiling&) = default;
 
   /// Rows of the tile that the block's warps have at once.
@@ -120,5 +126,6 @@ void kda_conv_verify(const Stream& stream, const KdaConvVerifyTensors& tensors,
                      const KdaConvVerifyOptions& options = {}, SourceLoc at = SourceLoc::here());
 
 const Operator& kda_conv_verify_operator();
+const Operator& kda_verify_compact_operator();
 
 }  // namespace tilewright

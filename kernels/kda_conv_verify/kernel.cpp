@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <vector>
 
 namespace tilewright {
 namespace {
@@ -66,7 +68,7 @@ class LargeBatch : public ConvVerifyKernel {
     KdaShared shared = stages_.shared_memory(chunk_tokens());
     bool qk_once = c_.tiles_per_block() > 1 && chunks() == 1;  // they serve all tiles
     if (qk_once) {
-      finish_qk(row, shared, begin_qk(row, constant(s32, 0)));
+      convolve_qk(row, shared, constant(s32, 0));
       history_read();
     }
     for_tiles([&](const Value& index) {
@@ -87,26 +89,33 @@ class LargeBatch : public ConvVerifyKernel {
   struct Slot {
     Value slot, token, active;
   };
-  struct QkWork {
+  /// The loads of a convolution.
+  struct ConvWork {
     Slot at;
-    KdaChannels q, k;
-    kda::Inputs q_inputs, k_inputs;
+    KdaChannels channels;
+    kda::Inputs inputs;
+    std::optional<kda::History> history = {};
+  };
+  struct QkWork {
+    Value is_k;
+    ConvWork conv;
   };
   struct TileWork {
-    Slot gate_at, v_at;
+    Slot gate_at;
     KdaGateInputs gate;
-    KdaChannels v;
-    kda::Inputs v_inputs;
+    ConvWork v;
   };
 
   Slot slot_of(const Value& slot, const Value& first_token) const {
     Value token = first_token + slot;
     return {slot, token, slot < chunk_tokens() && token < c_.tokens};
   }
-  /// Counts warps from the first on that has no token of q and k.
+  /// q and k of the chunk's tokens, one a warp, in as many rounds as needed.
+  int qk_rounds() const { return (2 * chunk_tokens() + c_.tiling.warps - 1) / c_.tiling.warps; }
+  /// Counts warps from the first on that has less of them.
   Value shifted_warp() const {
     int warps = c_.tiling.warps;
-    return (warp_idx() + (warps - chunk_tokens() % warps)) % warps;
+    return (warp_idx() + (warps - 2 * chunk_tokens() % warps)) % warps;
   }
   int warp_rows() const { return c_.tiling.rows_per_lane * kda::kWarpRows; }
   Value warp_row() const { return warp_idx() * warp_rows(); }
@@ -117,18 +126,35 @@ class LargeBatch : public ConvVerifyKernel {
     if_(row_warps == c_.tiling.warps ? constant(pred, true) : warp_idx() < row_warps, body);
   }
 
-  QkWork begin_qk(const KdaRow& row, const Value& first_token) const {
-    Slot at = slot_of(warp_idx(), first_token);
-    KdaChannels q = stages_.q_channels(row, at.active);
-    kda::Inputs q_inputs = stages_.inputs(row, q, at.token);
-    KdaChannels k = stages_.k_channels(row, at.active);
-    return {at, q, k, q_inputs, stages_.inputs(row, k, at.token)};
+  QkWork begin_qk(const KdaRow& row, const Value& first_token, int round) const {
+    Value item = warp_idx() + round * c_.tiling.warps;
+    Value is_k = item >= chunk_tokens();
+    Value slot = item - select(is_k, constant(s32, chunk_tokens()), constant(s32, 0));
+    Slot at = slot_of(slot, first_token);
+    KdaChannels channels = stages_.qk_channels(row, is_k, at.active);
+    return {is_k, {at, channels, stages_.inputs(row, channels, at.token)}};
+  }
+
+  void load_history(const KdaRow& row, ConvWork& work) const {
+    work.history.emplace(stages_.history(row, work.channels, work.at.token < kda::kHistory));
+  }
+  static KdaInputs inputs_of(const ConvWork& work) {
+    return {work.channels, KdaStages::joined(work.at.token, work.inputs, *work.history)};
   }
 
   void finish_qk(const KdaRow& row, const KdaShared& shared, const QkWork& work) const {
-    KdaInputs q{work.q, stages_.with_history(row, work.q, work.at.token, work.q_inputs)};
-    KdaInputs k{work.k, stages_.with_history(row, work.k, work.at.token, work.k_inputs)};
-    if_(work.at.active, [&] { stages_.qk(row, shared, {work.at.slot, work.at.token}, q, k); });
+    const ConvWork& conv = work.conv;
+    if_(conv.at.active, [&] {
+      stages_.qk(row, shared, {conv.at.slot, conv.at.token}, work.is_k, inputs_of(conv));
+    });
+  }
+
+  void convolve_qk(const KdaRow& row, const KdaShared& shared, const Value& first_token) const {
+    for (int round = 0; round < qk_rounds(); ++round) {
+      QkWork work = begin_qk(row, first_token, round);
+      load_history(row, work.conv);
+      finish_qk(row, shared, work);
+    }
   }
 
   TileWork begin_tile(const KdaRow& row, const KdaTile& tile, const Value& first_token) const {
@@ -138,14 +164,22 @@ class LargeBatch : public ConvVerifyKernel {
     Value lane = shifted_warp() * 32 + lane_idx();
     Slot v_at = slot_of(lane / lanes, first_token);
     KdaChannels v = stages_.v_channels(tile, lane % lanes * kda::kLaneChannels, v_at.active);
-    return {gate_at, v_at, gate, v, stages_.inputs(row, v, v_at.token)};
+    return {gate_at, gate, {v_at, v, stages_.inputs(row, v, v_at.token)}};
   }
 
   void finish_tile(const KdaRow& row, const KdaShared& shared, const KdaTile& tile,
                    const TileWork& work) const {
-    KdaInputs v{work.v, stages_.with_history(row, work.v, work.v_at.token, work.v_inputs)};
-    if_(work.gate_at.active, [&] { stages_.gate(shared, work.gate_at.slot, work.gate); });
-    stages_.v(row, shared, {work.v_at.slot, work.v_at.token}, tile, v);
+    if_(work.gate_at.active, [&] {
+      stages_.gate(row, shared, {work.gate_at.slot, work.gate_at.token}, tile, work.gate);
+    });
+    stages_.v(row, shared, {work.v.at.slot, work.v.at.token}, tile, inputs_of(work.v));
+  }
+
+  void convolve_tile(const KdaRow& row, const KdaShared& shared, const KdaTile& tile,
+                     const Value& first_token) const {
+    TileWork work = begin_tile(row, tile, first_token);
+    load_history(row, work.v);
+    finish_tile(row, shared, tile, work);
   }
 
   /// All tokens in shared memory.
@@ -176,15 +210,20 @@ class LargeBatch : public ConvVerifyKernel {
       with_rows([&] { stages_.load_state(*state, row, part_of(tile, warp_row())); });
     };
     if (!c_.tiling.eager) {
-      if (with_qk) finish_qk(row, shared, begin_qk(row, first_token));
-      finish_tile(row, shared, tile, begin_tile(row, tile, first_token));
+      if (with_qk) convolve_qk(row, shared, first_token);
+      convolve_tile(row, shared, tile, first_token);
       return load_state();
     }
-    std::optional<QkWork> qk;
-    if (with_qk) qk.emplace(begin_qk(row, first_token));
+    std::vector<QkWork> qk;  // what needs no index first
+    for (int round = 0; round < qk_rounds() && with_qk; ++round)
+      qk.push_back(begin_qk(row, first_token, round));
     TileWork work = begin_tile(row, tile, first_token);
     load_state();
-    if (qk) finish_qk(row, shared, *qk);
+    for (QkWork& each : qk)
+      load_history(row, each.conv);
+    load_history(row, work.v);
+    for (const QkWork& each : qk)
+      finish_qk(row, shared, each);
     finish_tile(row, shared, tile, work);
   }
 
@@ -195,6 +234,7 @@ class LargeBatch : public ConvVerifyKernel {
       stages_.advance(state, stages_.token_vectors(shared, at),
                       stages_.token_values(shared, at, first_row), row, part_of(tile, first_row),
                       at);
+      if (c_.tiling.in_step) barrier();
     }
   }
 
@@ -204,8 +244,8 @@ class LargeBatch : public ConvVerifyKernel {
     with_rows([&] { stages_.load_state(state, row, part_of(tile, warp_row())); });
     for_(chunks(), [&](const Value& chunk) {
       Value first_token = chunk * kChunk;
-      finish_qk(row, shared, begin_qk(row, first_token));
-      finish_tile(row, shared, tile, begin_tile(row, tile, first_token));
+      convolve_qk(row, shared, first_token);
+      convolve_tile(row, shared, tile, first_token);
       barrier();
       with_rows([&] {
         for_(min(c_.tokens - first_token, kChunk), [&](const Value& slot) {
@@ -269,7 +309,7 @@ class SmallBatch : public ConvVerifyKernel {
   void load_line(const KdaRow& row, const Line& line, const Value& first_token) const {
     for (int i = 0; i < chunk_tokens(); ++i) {
       line.inputs[static_cast<std::size_t>(i + kda::kHistory)].assign(
-          stages_.input(row, line.channels, first_token + i));
+          stages_.input(row, line.channels, first_token + i).to(f32));
     }
   }
   void keep_history(const Line& line) const {
@@ -294,8 +334,9 @@ class SmallBatch : public ConvVerifyKernel {
   void produce(const KdaRow& row, const KdaShared& shared, const KdaTile& tile) const {
     Value all = constant(pred, true);
     Value v_row = lane_idx() * kda::kLaneChannels;
-    Line q = line_of(row, stages_.q_channels(row, all));
-    Line k = line_of(row, stages_.k_channels(row, all));
+    Value q_only = constant(pred, false), k_only = constant(pred, true);
+    Line q = line_of(row, stages_.qk_channels(row, q_only, all));
+    Line k = line_of(row, stages_.qk_channels(row, k_only, all));
     Line v = line_of(row, stages_.v_channels(tile, v_row, v_row < c_.tiling.tile_rows));
     for_chunks([&](const Value& first_token) {
       load_line(row, q, first_token);
@@ -309,9 +350,10 @@ class SmallBatch : public ConvVerifyKernel {
         auto buffer = static_cast<std::size_t>(i % kBuffers);
         if_(token >= kBuffers, [&] { barrier(empty_[buffer]); });
         Value slot = constant(s32, i % kBuffers);
-        stages_.qk(row, shared, {slot, token}, q.at(i), k.at(i));
+        stages_.qk(row, shared, {slot, token}, q_only, q.at(i));
+        stages_.qk(row, shared, {slot, token}, k_only, k.at(i));
         stages_.v(row, shared, {slot, token}, tile, v.at(i));
-        stages_.gate(shared, slot, gates[static_cast<std::size_t>(i)]);
+        stages_.gate(row, shared, {slot, token}, tile, gates[static_cast<std::size_t>(i)]);
         barrier_arrive(full_[buffer]);
       });
       if (chunks() == 1) return;
@@ -345,7 +387,7 @@ class SmallBatch : public ConvVerifyKernel {
 
 Traced KdaConvVerifyPlan::trace(ptx::Target target) const {
   TraceOptions trace_options{
-      .name = std::string("kda_conv_verify_") +
+      .name = std::string(args.d_records ? "kda_verify_compact_" : "kda_conv_verify_") +
               (config.tiling.variant == KdaVariant::small_batch ? "small" : "large") + "_" +
               std::to_string(config.tokens) + "x" + std::to_string(config.q_heads) + "x" +
               std::to_string(config.v_heads),
@@ -359,11 +401,12 @@ Traced KdaConvVerifyPlan::trace(ptx::Target target) const {
                      const Tensor& snapshot_indices, const Tensor& a, const Tensor& b,
                      const Tensor& a_log, const Tensor& dt_bias, const Tensor& states,
                      const Tensor& cache_indices, const Tensor& out, const Maybe& snapshots,
-                     const Maybe& windows, const Value& scale, const Value& lower_bound,
+                     const Maybe& windows, const Maybe& d_records, const Maybe& k_records,
+                     const Maybe& decay_records, const Value& scale, const Value& lower_bound,
                      const Value& softplus_beta, const Value& softplus_threshold) {
     KdaConvVerifyParameters parameters{
         {mixed, weight, bias, conv_state, conv_indices, snapshot_indices, a, b, a_log, dt_bias,
-         states, cache_indices, out, snapshots, windows},
+         states, cache_indices, out, snapshots, windows, d_records, k_records, decay_records},
         scale,
         {lower_bound, softplus_beta, softplus_threshold}};
     if (config.tiling.variant == KdaVariant::small_batch) {
@@ -377,7 +420,8 @@ Traced KdaConvVerifyPlan::trace(ptx::Target target) const {
       trace_options, body, args.mixed_qkv, args.conv_weight, args.conv_bias, args.conv_state,
       args.conv_state_indices, args.intermediate_state_indices, args.a, args.b, args.A_log,
       args.dt_bias, args.ssm_states, args.cache_indices, args.out, args.intermediate_states_buffer,
-      args.intermediate_conv_window, real, real, real, real);
+      args.intermediate_conv_window, args.d_records, args.k_records, args.decay_records, real, real,
+      real, real);
 }
 
 }  // namespace tilewright

@@ -31,7 +31,10 @@ KdaConvVerifyArguments<TensorArg> args_of(const KdaConvVerifyTensors& t) {
           .cache_indices = tensor_arg(t.cache_indices, kFirst),
           .out = tensor_arg(t.out, kFirst),
           .intermediate_states_buffer = optional_arg(t.intermediate_states_buffer, kFirst),
-          .intermediate_conv_window = optional_arg(t.intermediate_conv_window, kFirst)};
+          .intermediate_conv_window = optional_arg(t.intermediate_conv_window, kFirst),
+          .d_records = optional_arg(t.d_records, kFirst),
+          .k_records = optional_arg(t.k_records, kFirst),
+          .decay_records = optional_arg(t.decay_records, kFirst)};
 }
 
 KdaConvVerifyConfig config_of(const KdaConvVerifyTensors& t, const KdaConvVerifyOptions& options) {
@@ -61,7 +64,7 @@ std::string to_string(const KdaConvVerifyConfig& c) {
 KdaConvVerifyPlan plan_kda_conv_verify(const KdaConvVerifyTensors& tensors,
                                        const KdaConvVerifyOptions& options,
                                        const std::optional<KdaTiling>& tiling, SourceLoc at) {
-  rows::Caller caller{"kda_conv_verify", at};
+  rows::Caller caller{tensors.d_records ? "kda_verify_compact" : "kda_conv_verify", at};
   KdaConvVerifyPlan plan;
   plan.options = options;
   plan.tensors = checked_kda_conv_verify(tensors, options, caller);
@@ -90,7 +93,8 @@ std::string KdaConvVerifyPlan::key() const {
     text += " | " + to_string(*arg);
   }
   for (const std::optional<TensorArg>* arg :
-       {&args.conv_bias, &args.intermediate_states_buffer, &args.intermediate_conv_window}) {
+       {&args.conv_bias, &args.intermediate_states_buffer, &args.intermediate_conv_window,
+        &args.d_records, &args.k_records, &args.decay_records}) {
     text += " | " + rows::key_text(*arg);
   }
   return text;
@@ -116,6 +120,9 @@ Parameters KdaConvVerifyPlan::parameters() const {
   add(args.out, tensors.out);
   add(args.intermediate_states_buffer, tensors.intermediate_states_buffer);
   add(args.intermediate_conv_window, tensors.intermediate_conv_window);
+  add(args.d_records, tensors.d_records);
+  add(args.k_records, tensors.k_records);
+  add(args.decay_records, tensors.decay_records);
   parameters.add(options.scale.value_or(1.0f / std::sqrt(static_cast<float>(config.k))));
   parameters.add(options.gate.lower_bound.value_or(0.0f));
   parameters.add(options.gate.softplus_beta);

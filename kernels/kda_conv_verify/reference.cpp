@@ -44,6 +44,13 @@ class Reference {
 
  private:
   static std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+  /// Null also where the operator has no such tensor.
+  const View* view_of(std::string_view name) const {
+    for (const TensorSpec& spec : arguments_.schema().tensors) {
+      if (spec.name == name) return arguments_.find(name);
+    }
+    return nullptr;
+  }
   Doubles values(const char* name) const {
     const Array* array = tensors_.find(name);
     return array == nullptr ? Doubles{} : to_doubles(*array);
@@ -51,7 +58,7 @@ class Reference {
   /// What an output held before, or untouched elements.
   Doubles initial(const char* name) const {
     if (tensors_.find(name) != nullptr) return values(name);
-    const View* view = arguments_.find(name);
+    const View* view = view_of(name);
     return view == nullptr ? Doubles{} : Doubles(at(size(*view)), kUntouched);
   }
 
@@ -71,6 +78,9 @@ class Reference {
     out_ = initial("out");
     snapshots_ = initial("intermediate_states_buffer");
     windows_ = initial("intermediate_conv_window");
+    d_records_ = initial("d_records");
+    k_records_ = initial("k_records");
+    decay_records_ = initial("decay_records");
   }
 
   /// x[t] of a channel, from conv_state before the first token.
@@ -95,7 +105,7 @@ class Reference {
 
   void store_window(std::int64_t n, std::int64_t t, std::int64_t c) {
     auto line = static_cast<std::int64_t>(snapshot_lines_[at(n)]);
-    const View* windows = arguments_.find("intermediate_conv_window");
+    const View* windows = view_of("intermediate_conv_window");
     if (windows == nullptr || line < 0) return;
     for (std::int64_t i = 0; i < 3; ++i)
       windows_[at(((line * windows->shape[1] + t) * d_ + c) * 3 + i)] = input(n, c, t - 2 + i);
@@ -125,13 +135,21 @@ class Reference {
       }
       double beta = 1 / (1 + std::exp(-b_[at(token)]));
       std::span<double> out = std::span(out_).subspan(at(token * v_), at(v_));
-      kda::reference_delta_rule({q, k, v, decay, beta}, state, out);
+      Doubles correction(at(v_));
+      kda::reference_delta_rule({q, k, v, decay, beta}, state, out, correction);
       store_state(n, t, head, state);
+      store_record(d_records_, token * v_, correction);
+      store_record(k_records_, token * k_, k);
+      store_record(decay_records_, token * k_, decay);
     }
   }
 
+  static void store_record(Doubles& records, std::int64_t place, const Doubles& record) {
+    if (!records.empty()) std::copy(record.begin(), record.end(), records.begin() + place);
+  }
+
   void store_state(std::int64_t n, std::int64_t t, std::int64_t head, const Doubles& state) {
-    const View* buffer = arguments_.find("intermediate_states_buffer");
+    const View* buffer = view_of("intermediate_states_buffer");
     bool by_row = options_.snapshot_index_mode == SnapshotIndexMode::by_row;
     auto line = by_row ? n : static_cast<std::int64_t>(snapshot_lines_[at(n)]);
     if (buffer == nullptr || line < 0) return;
@@ -152,7 +170,7 @@ class Reference {
 
   void write() {
     auto set = [&](const char* name, Type type, const Doubles& numbers) {
-      const View* view = arguments_.find(name);
+      const View* view = view_of(name);
       if (view == nullptr) return;
       std::vector<std::int64_t> shape(view->shape.begin(), view->shape.begin() + view->rank);
       tensors_.set(make_array(name, type, shape, numbers));
@@ -161,6 +179,9 @@ class Reference {
     set("intermediate_states_buffer", f64, snapshots_);
     set("intermediate_conv_window", f64, windows_);
     set("conv_state", f64, conv_state_);
+    set("d_records", f64, d_records_);
+    set("k_records", f64, k_records_);
+    set("decay_records", f64, decay_records_);
   }
 
   const KdaConvVerifyOptions& options_;
@@ -170,6 +191,7 @@ class Reference {
   Doubles mixed_, weight_, bias_, conv_state_, a_, b_, a_log_, dt_bias_, states_;
   Doubles slots_, conv_lines_, snapshot_lines_;
   Doubles out_, snapshots_, windows_;
+  Doubles d_records_, k_records_, decay_records_;
   Doubles y_;  // [T, D]: the activated channels of a row
 };
 

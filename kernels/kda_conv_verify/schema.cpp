@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// kda_conv_verify as the command line and bindings see it.
+// kda_conv_verify and kda_verify_compact as the command line and bindings see them.
 #include "kernels/kda_conv_verify/reference.h"
 #include "kernels/rows/row_schema.h"
 
@@ -15,7 +15,7 @@ constexpr std::array kBf16{bf16};
 constexpr std::array kConv{f32, bf16};
 constexpr std::array kIndices{s32, s64};
 
-constexpr std::array<TensorSpec, 15> kTensors{{
+constexpr std::array<TensorSpec, 13> kInputsAndOut{{
     {.name = "mixed_qkv",
      .role = Role::input,
      .shape = "NT,D",
@@ -77,19 +77,34 @@ constexpr std::array<TensorSpec, 15> kTensors{{
      .types = kIndices,
      .doc = "the row's slot of ssm_states; negative: the row is inactive"},
     {.name = "out", .role = Role::output, .shape = "N,T,HV,V", .types = kBf16},
-    {.name = "intermediate_states_buffer",
-     .role = Role::output,
-     .presence = Presence::optional,
-     .shape = "SR,ST,HV,V,K",
-     .types = kF32,
-     .doc = "the state after each token"},
-    {.name = "intermediate_conv_window",
-     .role = Role::output,
-     .presence = Presence::optional,
-     .shape = "WL,WT,D,3",
-     .types = kConv,
-     .doc = "the last three inputs at each token; conv_state's type"},
 }};
+constexpr TensorSpec kStates{.name = "intermediate_states_buffer",
+                             .role = Role::output,
+                             .presence = Presence::optional,
+                             .shape = "SR,ST,HV,V,K",
+                             .types = kF32,
+                             .doc = "the state after each token"};
+constexpr TensorSpec kWindows{.name = "intermediate_conv_window",
+                              .role = Role::output,
+                              .presence = Presence::optional,
+                              .shape = "WL,WT,D,3",
+                              .types = kConv,
+                              .doc = "the last three inputs at each token; conv_state's type"};
+constexpr TensorSpec record(std::string_view name, std::string_view shape, std::string_view doc) {
+  return {.name = name, .role = Role::output, .shape = shape, .types = kF32, .doc = doc};
+}
+template <std::size_t N>
+constexpr auto with(const std::array<TensorSpec, N>& more) {
+  std::array<TensorSpec, kInputsAndOut.size() + N> all{};
+  std::copy(kInputsAndOut.begin(), kInputsAndOut.end(), all.begin());
+  std::copy(more.begin(), more.end(), all.begin() + kInputsAndOut.size());
+  return all;
+}
+constexpr auto kTensors = with(std::array{kStates, kWindows});
+constexpr auto kCompactTensors =
+    with(std::array{kWindows, record("d_records", "N,T,HV,V", "beta (v - S k) of each token"),
+                    record("k_records", "N,T,HV,K", "k of each token, of length 1"),
+                    record("decay_records", "N,T,HV,K", "e^g of each token")});
 
 constexpr std::array<std::string_view, 1> kNone{"none"};
 constexpr std::array<std::string_view, 1> kAutoScale{"1/sqrt(K)"};
@@ -157,22 +172,34 @@ KdaConvVerifyOptions options_of(const Arguments& arguments) {
   return options;
 }
 
+bool is_compact(const Arguments& arguments) {
+  return arguments.schema().name == "kda_verify_compact";
+}
+
 KdaConvVerifyTensors tensors_of(const Arguments& arguments) {
-  return {.mixed_qkv = arguments.tensor("mixed_qkv"),
-          .conv_weight = arguments.tensor("conv_weight"),
-          .conv_bias = optional_view(arguments, "conv_bias"),
-          .conv_state = arguments.tensor("conv_state"),
-          .conv_state_indices = arguments.tensor("conv_state_indices"),
-          .intermediate_state_indices = arguments.tensor("intermediate_state_indices"),
-          .a = arguments.tensor("a"),
-          .b = arguments.tensor("b"),
-          .A_log = arguments.tensor("A_log"),
-          .dt_bias = arguments.tensor("dt_bias"),
-          .ssm_states = arguments.tensor("ssm_states"),
-          .cache_indices = arguments.tensor("cache_indices"),
-          .out = arguments.tensor("out"),
-          .intermediate_states_buffer = optional_view(arguments, "intermediate_states_buffer"),
-          .intermediate_conv_window = optional_view(arguments, "intermediate_conv_window")};
+  KdaConvVerifyTensors tensors{
+      .mixed_qkv = arguments.tensor("mixed_qkv"),
+      .conv_weight = arguments.tensor("conv_weight"),
+      .conv_bias = optional_view(arguments, "conv_bias"),
+      .conv_state = arguments.tensor("conv_state"),
+      .conv_state_indices = arguments.tensor("conv_state_indices"),
+      .intermediate_state_indices = arguments.tensor("intermediate_state_indices"),
+      .a = arguments.tensor("a"),
+      .b = arguments.tensor("b"),
+      .A_log = arguments.tensor("A_log"),
+      .dt_bias = arguments.tensor("dt_bias"),
+      .ssm_states = arguments.tensor("ssm_states"),
+      .cache_indices = arguments.tensor("cache_indices"),
+      .out = arguments.tensor("out"),
+      .intermediate_conv_window = optional_view(arguments, "intermediate_conv_window")};
+  if (is_compact(arguments)) {
+    tensors.d_records = arguments.tensor("d_records");
+    tensors.k_records = arguments.tensor("k_records");
+    tensors.decay_records = arguments.tensor("decay_records");
+  } else {
+    tensors.intermediate_states_buffer = optional_view(arguments, "intermediate_states_buffer");
+  }
+  return tensors;
 }
 
 /// Pools of snapshots have as many lines as conv_state, so that its indices serve them too.
@@ -183,9 +210,17 @@ std::vector<OutputSpec> outputs(const Arguments& arguments) {
   std::int64_t t = n == 0 ? 0 : arguments.size("NT") / n;
   std::int64_t lines = std::max(n, arguments.size("L"));
   bool by_index = arguments.text("snapshot_index_mode") == "by_index";
-  return {{"out", bf16, {n, t, heads, v}},
-          {"intermediate_states_buffer", f32, {by_index ? lines : n, t, heads, v, k}},
-          {"intermediate_conv_window", arguments.tensor("conv_state").type, {lines, t, d, 3}}};
+  std::vector<OutputSpec> all{
+      {"out", bf16, {n, t, heads, v}},
+      {"intermediate_conv_window", arguments.tensor("conv_state").type, {lines, t, d, 3}}};
+  if (is_compact(arguments)) {
+    all.push_back({"d_records", f32, {n, t, heads, v}});
+    all.push_back({"k_records", f32, {n, t, heads, k}});
+    all.push_back({"decay_records", f32, {n, t, heads, k}});
+  } else {
+    all.push_back({"intermediate_states_buffer", f32, {by_index ? lines : n, t, heads, v, k}});
+  }
+  return all;
 }
 
 void launch(const Device&, const Stream& stream, const Arguments& arguments) {
@@ -204,7 +239,7 @@ Tolerance tolerance(const Arguments&, std::string_view output) {
     tolerance.relative = rows::half_ulp(bf16);
     tolerance.of_row_max = 0x1p-18;
   }
-  if (output == "intermediate_states_buffer") tolerance.rmse = 1e-6;
+  if (output == "intermediate_states_buffer" || output.ends_with("_records")) tolerance.rmse = 1e-6;
   return tolerance;
 }
 
@@ -224,6 +259,8 @@ std::int64_t bytes(const Arguments& arguments) {
                            &t.conv_state_indices, &t.intermediate_state_indices, &t.cache_indices})
     total += size_bytes(*view);
   if (t.conv_bias) total += size_bytes(*t.conv_bias);
+  for (const std::optional<View>* view : {&t.d_records, &t.k_records, &t.decay_records})
+    total += *view ? size_bytes(**view) : 0;
   if (t.intermediate_states_buffer) total += of_steps(*t.intermediate_states_buffer);
   if (t.intermediate_conv_window) total += of_steps(*t.intermediate_conv_window);
   return total;
@@ -281,28 +318,41 @@ void place_expected(const Arguments& arguments, const HostTensors& tensors, Arra
   expected = make_array(expected.name, expected.type, shape, placed);
 }
 
-constexpr Operator kOperator{
-    .schema = {.name = "kda_conv_verify",
-               .version = 1,
-               .formula = "q, k, v = silu(conv(mixed_qkv)); S = S diag(e^g); "
-                          "S += beta (v - S k) k^T; out = S q for T tokens in turn",
-               .doc = "Kimi Delta Attention over draft tokens: convolution, gates and recurrence "
-                      "in one launch, with snapshots of every token.",
-               .tensors = kTensors,
-               .options = kOptions},
-    .outputs = outputs,
-    .launch = launch,
-    .reference = reference,
-    .tolerance = tolerance,
-    .nan_rule = NanRule::skip,
-    .place_expected = place_expected,
-    .bytes = bytes,
-    .trace = trace,
-    .fill = fill,
-    .bench_problems = kProblems};
+constexpr Operator make_operator(const Schema& schema) {
+  return {.schema = schema,
+          .outputs = outputs,
+          .launch = launch,
+          .reference = reference,
+          .tolerance = tolerance,
+          .nan_rule = NanRule::skip,
+          .place_expected = place_expected,
+          .bytes = bytes,
+          .trace = trace,
+          .fill = fill,
+          .bench_problems = kProblems};
+}
+
+constexpr Operator kVerify = make_operator(
+    {.name = "kda_conv_verify",
+     .version = 1,
+     .formula = "q, k, v = silu(conv(mixed_qkv)); S = S diag(e^g); "
+                "S += beta (v - S k) k^T; out = S q for T tokens in turn",
+     .doc = "Kimi Delta Attention over draft tokens: convolution, gates and recurrence in one "
+            "launch, with snapshots of every token.",
+     .tensors = kTensors,
+     .options = kOptions});
+constexpr Operator kCompact = make_operator(
+    {.name = "kda_verify_compact",
+     .version = 1,
+     .formula = "as kda_conv_verify; d = beta (v - S k), k and e^g of every token are kept",
+     .doc = "kda_conv_verify with records instead of snapshots of the state; kda_commit makes the "
+            "state of an accepted prefix from them.",
+     .tensors = kCompactTensors,
+     .options = kOptions});
 
 }  // namespace
 
-const Operator& kda_conv_verify_operator() { return kOperator; }
+const Operator& kda_conv_verify_operator() { return kVerify; }
+const Operator& kda_verify_compact_operator() { return kCompact; }
 
 }  // namespace tilewright

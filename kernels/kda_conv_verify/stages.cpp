@@ -16,10 +16,10 @@ using kda::kTaps;
 
 constexpr LoadOptions kIndexLoad{.read_only = true};
 
-Value sum_of_products(const Fragment& x, const Fragment& y) {
-  Var sum(x[0].get() * y[0].get());
+Value sum_of_squares(const Fragment& x) {
+  Var sum(x[0].get() * x[0].get());
   for (int i = 1; i < x.size(); ++i)
-    sum = fma(x[i], y[i], sum);
+    sum = fma(x[i], x[i], sum);
   return sum;
 }
 
@@ -54,32 +54,28 @@ KdaTile KdaStages::tile(const KdaRow& row, const Value& index) const {
 
 KdaShared KdaStages::shared_memory(int slots) const {
   auto matrix = [&](int columns) { return shared(f32, make_row_major(Shape{slots, columns})); };
-  auto vector = [&] { return shared(f32, make_row_major(Shape{slots})); };
   auto tail = [&](int count) {
     const Stride& stride = p_.t.conv_state.layout().stride();
     bool taps = stride[2].value().is_static(1);
     return shared(p_.t.conv_state.type(), taps ? Layout(Shape{count, 3}, Stride{3, 1})
                                                : Layout(Shape{count, 3}, Stride{1, count}));
   };
-  Tensor q = matrix(c_.k), k = matrix(c_.k), decay = matrix(c_.k);
-  Tensor v = matrix(c_.tiling.tile_rows);
-  Tensor beta = vector(), kq = vector();
+  Tensor qk = shared(f32, make_row_major(Shape{2 * slots, c_.k}));
+  Tensor decay = matrix(c_.k), v = matrix(c_.tiling.tile_rows);
+  Tensor beta = shared(f32, make_row_major(Shape{slots}));
   Tensor qk_tail = tail(2 * c_.k), v_tail = tail(c_.tiling.tile_rows);
-  return {q, k, decay, v, beta, kq, qk_tail, v_tail};
+  return {qk, decay, v, beta, slots, qk_tail, v_tail};
 }
 
 KdaChannels KdaStages::channels(const Value& first, const Value& active) const {
   return {first, active, kda::load_conv_weights(p_.t.conv_weight, p_.t.conv_bias, first, active)};
 }
 
-KdaChannels KdaStages::q_channels(const KdaRow& row, const Value& active) const {
+KdaChannels KdaStages::qk_channels(const KdaRow& row, const Value& is_k,
+                                   const Value& active) const {
   Value lane = lane_idx() * kLaneChannels;
-  return channels(row.head * c_.k + lane, active && lane < c_.k);
-}
-
-KdaChannels KdaStages::k_channels(const KdaRow& row, const Value& active) const {
-  Value lane = lane_idx() * kLaneChannels;
-  return channels(row.head * c_.k + lane + c_.k_channel(), active && lane < c_.k);
+  Value head = row.head * c_.k + select(is_k, constant(s32, c_.k_channel()), constant(s32, 0));
+  return channels(head.assume({kLaneChannels, 0, c_.v_channel()}) + lane, active && lane < c_.k);
 }
 
 KdaChannels KdaStages::v_channels(const KdaTile& tile, const Value& row,
@@ -91,7 +87,7 @@ Fragment KdaStages::input(const KdaRow& row, const KdaChannels& channels,
                           const Value& token) const {
   Value at = row.n * c_.tokens + token.to(s64);
   Value wanted = channels.active && token >= 0 && token < c_.tokens;
-  return load_if(wanted, p_.t.mixed_qkv(at, channels.first), kLaneChannels).to(f32);
+  return load_if(wanted, p_.t.mixed_qkv(at, channels.first), kLaneChannels);
 }
 
 Inputs KdaStages::inputs(const KdaRow& row, const KdaChannels& channels, const Value& token) const {
@@ -106,20 +102,18 @@ kda::History KdaStages::history(const KdaRow& row, const KdaChannels& channels,
                            channels.active && wanted);
 }
 
-Inputs KdaStages::with_history(const KdaRow& row, const KdaChannels& channels, const Value& token,
-                               const Inputs& inputs) const {
-  kda::History old = history(row, channels, token < kHistory);
-  auto joined = [&](int tap) {
-    const Fragment& given = inputs[static_cast<std::size_t>(tap)];
-    Fragment out = given.clone();
+Inputs KdaStages::joined(const Value& token, const Inputs& inputs, const kda::History& history) {
+  auto at = [&](int tap) {
+    Fragment out = inputs[static_cast<std::size_t>(tap)].to(f32).clone();
     for (int column = tap; column < kHistory; ++column) {  // x[token - 3 + tap] is this column
       Value here = token == column - tap;
       for (int i = 0; i < kLaneChannels; ++i)
-        out[i] = select(here, old[static_cast<std::size_t>(column)][i], out[i].get());
+        out[i] = select(here, history[static_cast<std::size_t>(column)][i], out[i].get());
     }
     return out;
   };
-  return {joined(0), joined(1), joined(2), inputs[3]};
+  Fragment first = at(0), second = at(1), third = at(2);
+  return {first, second, third, inputs[3].to(f32)};
 }
 
 KdaGateInputs KdaStages::gate_inputs(const KdaRow& row, const KdaTile& tile, const Value& token,
@@ -144,29 +138,25 @@ void KdaStages::store_window(const KdaRow& row, const Value& token, const KdaInp
 }
 
 void KdaStages::qk(const KdaRow& row, const KdaShared& shared, const KdaToken& at,
-                   const KdaInputs& q_inputs, const KdaInputs& k_inputs) const {
-  Fragment q = convolve(q_inputs.channels.weights, q_inputs.values);
-  Fragment k = convolve(k_inputs.channels.weights, k_inputs.values);
+                   const Value& is_k, const KdaInputs& inputs) const {
+  Fragment y = convolve(inputs.channels.weights, inputs.values);
   Value lane = lane_idx() * kLaneChannels;
-  Value qq = over_warp(sum_of_products(q, q));
-  Value kk = over_warp(sum_of_products(k, k));
-  Value kq = over_warp(sum_of_products(k, q));
-  auto inverse_norm = [&](const Value& squares) {
-    return c_.l2norm ? rsqrt_approx(squares + 1e-6f) : constant(f32, 1.0f);
-  };
-  Value q_factor = inverse_norm(qq) * p_.scale;
-  Value k_factor = inverse_norm(kk);
-  store_if(q_inputs.channels.active, shared.q(at.slot, lane), q * q_factor);
-  store_if(k_inputs.channels.active, shared.k(at.slot, lane), k * k_factor);
-  if_(lane == 0, [&] { shared.kq(at.slot) = kq * q_factor * k_factor; });
+  Value scale = select(is_k, constant(f32, 1.0f), p_.scale);
+  Value factor = c_.l2norm ? rsqrt_approx(over_warp(sum_of_squares(y)) + 1e-6f) * scale : scale;
+  Fragment unit = y * factor;
+  Value active = inputs.channels.active;
+  Value row_of_slot = at.slot + select(is_k, constant(s32, shared.slots), constant(s32, 0));
+  store_if(active, shared.qk(row_of_slot, lane), unit);
   Value mine = at.token % c_.tiling.cluster == row.rank;
-  store_window(row, at.token, q_inputs, mine);
-  store_window(row, at.token, k_inputs, mine);
+  store_window(row, at.token, inputs, mine);
+  for (int i = 0; i < c_.group() && p_.t.k_records; ++i) {
+    store_if(active && is_k && mine,
+             (*p_.t.k_records)(row.n, at.token, row.head * c_.group() + i, lane), unit);
+  }
   if (!c_.roll) return;
-  Value last = last_token(at.token);
-  kda::store_window_if(q_inputs.channels.active && last, shared.qk_tail, lane, q_inputs.values);
-  kda::store_window_if(k_inputs.channels.active && last, shared.qk_tail, lane + c_.k,
-                       k_inputs.values);
+  Value tail = (lane + select(is_k, constant(s32, c_.k), constant(s32, 0)))
+                   .assume({kLaneChannels, 0, 2 * c_.k - kLaneChannels});
+  kda::store_window_if(active && last_token(at.token), shared.qk_tail, tail, inputs.values);
 }
 
 void KdaStages::v(const KdaRow& row, const KdaShared& shared, const KdaToken& at,
@@ -179,13 +169,16 @@ void KdaStages::v(const KdaRow& row, const KdaShared& shared, const KdaToken& at
   kda::store_window_if(v.channels.active && last_token(at.token), shared.v_tail, in_tile, v.values);
 }
 
-void KdaStages::gate(const KdaShared& shared, const Value& slot,
-                     const KdaGateInputs& inputs) const {
+void KdaStages::gate(const KdaRow& row, const KdaShared& shared, const KdaToken& at,
+                     const KdaTile& tile, const KdaGateInputs& inputs) const {
   Fragment u = inputs.a.to(f32) + inputs.dt_bias.to(f32);
   Fragment decay = decay_factors(u, kda::gate_rate(inputs.a_log), c_.safe_gate, p_.gate);
-  store_if(inputs.active, shared.decay(slot, inputs.column), decay);
+  store_if(inputs.active, shared.decay(at.slot, inputs.column), decay);
   if_(inputs.active && inputs.column == 0,
-      [&] { shared.beta(slot) = kda::sigmoid_approx(inputs.b.to(f32)); });
+      [&] { shared.beta(at.slot) = kda::sigmoid_approx(inputs.b.to(f32)); });
+  if (!p_.t.decay_records) return;
+  store_if(inputs.active && tile.first == 0,
+           (*p_.t.decay_records)(row.n, at.token, tile.v_head, inputs.column), decay);
 }
 
 void KdaStages::load_state(const kda::StateRows& state, const KdaRow& row,
@@ -198,9 +191,9 @@ void KdaStages::load_state(const kda::StateRows& state, const KdaRow& row,
 
 kda::TokenVectors KdaStages::token_vectors(const KdaShared& shared, const Value& slot) const {
   kda::Pieces decay = kda::load_pieces(shared.decay(slot, _), c_.k);
-  kda::Pieces k = kda::load_pieces(shared.k(slot, _), c_.k);
-  kda::Pieces q = kda::load_pieces(shared.q(slot, _), c_.k);
-  return {decay, k, q, shared.beta(slot), shared.kq(slot)};
+  kda::Pieces k = kda::load_pieces(shared.qk(slot + shared.slots, _), c_.k);
+  kda::Pieces q = kda::load_pieces(shared.qk(slot, _), c_.k);
+  return {decay, k, q, shared.beta(slot)};
 }
 
 std::vector<Value> KdaStages::token_values(const KdaShared& shared, const Value& slot,
@@ -220,22 +213,32 @@ void KdaStages::advance(const kda::StateRows& state, const kda::TokenVectors& ve
   Value first = part.first + kda::row_of_lane() * state.rows();
   if (p_.t.intermediate_states_buffer) {
     Value line = c_.by_index ? row.snapshot_line : row.n;
+    StoreOptions how{.cache = c_.tiling.streaming ? Cache::streaming : Cache::all};
     auto store_rows = [&] {
       for (int r = 0; r < state.rows(); ++r) {
-        state.store(r, p_.t.intermediate_states_buffer->slice(
-                           coord({line, token, part.v_head, first + r, _})));
+        state.store(
+            r,
+            p_.t.intermediate_states_buffer->slice(coord({line, token, part.v_head, first + r, _})),
+            how);
       }
     };
     if (c_.by_index) if_(line >= 0, store_rows);
     if (!c_.by_index) store_rows();
   }
   Value lane = kda::row_lane();
-  Value mine = results[0].out;
-  Var out(mine);
-  for (int r = 1; r < state.rows(); ++r)
-    out = select(lane == r, results[static_cast<std::size_t>(r)].out, out);
+  auto of_lane = [&](Value kda::RowResult::*member) {
+    Var chosen(results[0].*member);
+    for (int r = 1; r < state.rows(); ++r)
+      chosen = select(lane == r, results[static_cast<std::size_t>(r)].*member, chosen);
+    return Value(chosen);
+  };
+  Value out = of_lane(&kda::RowResult::out).to(bf16);
   Element place = p_.t.out(row.n, token, part.v_head, first + lane);
-  if_(lane < state.rows(), [&] { place.store(out.to(bf16)); });
+  if_(lane < state.rows(), [&] { place.store(out); });
+  if (!p_.t.d_records) return;
+  Value correction = of_lane(&kda::RowResult::correction);
+  Element record = (*p_.t.d_records)(row.n, token, part.v_head, first + lane);
+  if_(lane < state.rows(), [&] { record.store(correction); });
 }
 
 void KdaStages::copy_tail(const Tensor& tail, const Value& line, const Value& channel,

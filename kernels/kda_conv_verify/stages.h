@@ -36,11 +36,13 @@ inline KdaTile part_of(const KdaTile& tile, const Value& row) {
 /// Shared memory of a block: what tokens do to the state, each in a slot, and the channels' last
 /// inputs.
 struct KdaShared {
-  Tensor q, k, decay;  ///< (slots, K)
-  Tensor v;            ///< (slots, tile rows)
-  Tensor beta, kq;     ///< (slots)
-  Tensor qk_tail;      ///< (2 K, 3): the head's q, then k; in conv_state's layout
-  Tensor v_tail;       ///< (tile rows, 3)
+  Tensor qk;     ///< (2 slots, K): q of all slots, then k
+  Tensor decay;  ///< (slots, K)
+  Tensor v;      ///< (slots, tile rows)
+  Tensor beta;   ///< (slots)
+  int slots;
+  Tensor qk_tail;  ///< (2 K, 3): the head's q, then k; in conv_state's layout
+  Tensor v_tail;   ///< (tile rows, 3)
 };
 
 /// Neighbouring channels of a lane, with their weights.
@@ -84,29 +86,31 @@ class KdaStages {
   // ---- Loads, which the caller orders ----
 
   KdaChannels channels(const Value& first, const Value& active) const;
-  KdaChannels q_channels(const KdaRow& row, const Value& active) const;
-  KdaChannels k_channels(const KdaRow& row, const Value& active) const;
+  /// A whole warp's channels of the head's q, or k.
+  KdaChannels qk_channels(const KdaRow& row, const Value& is_k, const Value& active) const;
   /// Channels of rows `row` to `row` + 3 of the tile.
   KdaChannels v_channels(const KdaTile& tile, const Value& row, const Value& active) const;
-  /// The channels' inputs at a token, in f32; 0 before the first token.
+  /// The channels' inputs at a token, as stored; 0 before the first token.
   Fragment input(const KdaRow& row, const KdaChannels& channels, const Value& token) const;
-  /// The inputs at `token` and the three tokens before it, those from conv_state missing.
+  /// The inputs at `token` and the three tokens before it; those from conv_state are 0.
   kda::Inputs inputs(const KdaRow& row, const KdaChannels& channels, const Value& token) const;
-  /// Fills in what conv_state has of them.
-  kda::Inputs with_history(const KdaRow& row, const KdaChannels& channels, const Value& token,
-                           const kda::Inputs& inputs) const;
+  /// Nothing is read where it is not wanted.
   kda::History history(const KdaRow& row, const KdaChannels& channels, const Value& wanted) const;
+  /// The inputs in f32, with those from conv_state.
+  static kda::Inputs joined(const Value& token, const kda::Inputs& inputs,
+                            const kda::History& history);
   KdaGateInputs gate_inputs(const KdaRow& row, const KdaTile& tile, const Value& token,
                             const Value& active) const;
 
   // ---- Computations, into a slot of shared memory, with the windows that belong to them ----
 
   /// By a whole warp. Windows are written by one block of the cluster for each token.
-  void qk(const KdaRow& row, const KdaShared& shared, const KdaToken& at, const KdaInputs& q,
-          const KdaInputs& k) const;
+  void qk(const KdaRow& row, const KdaShared& shared, const KdaToken& at, const Value& is_k,
+          const KdaInputs& inputs) const;
   void v(const KdaRow& row, const KdaShared& shared, const KdaToken& at, const KdaTile& tile,
          const KdaInputs& v) const;
-  void gate(const KdaShared& shared, const Value& slot, const KdaGateInputs& inputs) const;
+  void gate(const KdaRow& row, const KdaShared& shared, const KdaToken& at, const KdaTile& tile,
+            const KdaGateInputs& inputs) const;
 
   // ---- The recurrence ----
 

@@ -390,6 +390,16 @@ TEST_F(KdaConvVerify, GivesTheSameBitsForEveryTiling) {
   }
 }
 
+TEST_F(KdaConvVerify, KeepsRecordsInsteadOfSnapshots) {
+  const Operator& compact = kda_verify_compact_operator();
+  for (Sizes s : {Sizes{.n = 2, .t = 3, .h = 1, .hv = 2}, {.n = 1, .t = 9}, {.k = 64, .v = 96}}) {
+    std::vector<Array> given = inputs(s);
+    Array large = OperatorTest::run(compact, given, {{"variant", "large_batch"}})[1];
+    EXPECT_EQ(OperatorTest::run(compact, given, {{"variant", "small_batch"}})[1].bytes,
+              large.bytes);
+  }
+}
+
 TEST_F(KdaConvVerify, LaunchesNothingForNoRows) { run_both(inputs({.n = 0, .lines = 1}), safe); }
 
 TEST_F(KdaConvVerify, RefusesWhatItCannotTake) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // gated_delta_rule as the command line and bindings see it.
+#include "kernels/kda/unit_mode.h"
 #include "kernels/kda_decode/reference.h"
 #include "kernels/rows/row_schema.h"
 
@@ -65,26 +66,11 @@ KdaDecodeOptions options_of(const Arguments& arguments) {
   return options;
 }
 
-/// [tokens, ...] as [tokens, 1, ...] or [1, tokens, ...].
-View with_requests(const View& view, bool decode) {
-  View out = view;
-  out.rank = view.rank + 1;
-  for (int i = view.rank; i > 0; --i) {
-    auto mode = static_cast<std::size_t>(i);
-    out.shape[mode] = view.shape[mode - 1];
-    out.stride[mode] = view.stride[mode - 1];
-  }
-  std::size_t one = decode ? 1 : 0;
-  out.shape[decode ? 0 : 1] = view.shape[0];
-  out.stride[decode ? 0 : 1] = view.stride[0];
-  out.shape[one] = 1;
-  out.stride[one] = view.shape[0] * view.stride[0];
-  return out;
-}
-
 KdaDecodePlan plan_of(const Arguments& arguments) {
   bool decode = arguments.text("mode") == "decode";
-  auto of = [&](const char* name) { return with_requests(arguments.tensor(name), decode); };
+  auto of = [&](const char* name) {
+    return kda::with_unit_mode(arguments.tensor(name), decode ? 1 : 0);
+  };
   KdaDecodeTensors tensors{.q = of("q"),
                            .k = of("k"),
                            .v = of("v"),

@@ -127,8 +127,7 @@ class DecodeKernel {
     Pieces decay = decay_of(rows, token);
     Value beta = beta_of(rows, token);
     Value q_factor = inverse_length(q) * p_.scale, k_factor = inverse_length(k);
-    Value kq = kda::product(k, q) * q_factor * k_factor;
-    return {decay, scaled(k, k_factor), scaled(q, q_factor), beta, kq};
+    return {decay, scaled(k, k_factor), scaled(q, q_factor), beta};
   }
 
   void run_token(const Rows& rows, const Token& token) const {
