@@ -5,8 +5,11 @@
 #include "tilewright/tilewright.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <ctime>
 #include <fstream>
 #include <map>
@@ -49,11 +52,27 @@ double bytes_of(const Shape& s) {
   return static_cast<double>(s.rows) * s.heads * (74752 + 71426.0 * s.tokens) + 8196.0 * s.heads;
 }
 
-/// Memory for all sets of a shape's tensors, filled once with small numbers.
+/// Memory for all sets of a shape's tensors, filled once with random bf16 numbers: two of them are
+/// an f32 number of as much.
 class Pool {
  public:
   explicit Pool(const tw::Device& device) : memory_(device, kPool) {
-    memory_.fill(std::byte{0x3c});
+    constexpr std::size_t kBlock = 3 << 20;  // bytes
+    std::vector<std::byte> block(kBlock);
+    std::uint32_t state = 1;
+    for (std::size_t at = 0; at < kBlock; at += 2) {
+      state = state * 1664525u + 1013904223u;
+      double value = static_cast<double>(state >> 8) * 0x1p-24 - 0.5;
+      auto bits = static_cast<std::uint16_t>(tw::encode(tw::bf16, value));
+      std::memcpy(&block[at], &bits, 2);
+    }
+    tw::Stream stream(device);
+    auto size = static_cast<std::int64_t>(kBlock);
+    memory_.upload(block);
+    for (std::int64_t filled = size; filled < kPool; filled *= 2)
+      tw::copy_on_device(memory_.address() + static_cast<std::uint64_t>(filled), memory_.address(),
+                         std::min(filled, kPool - filled), stream);
+    stream.synchronize();
   }
   void clear() { used_ = 0; }
   std::int64_t left() const { return kPool - used_; }
@@ -259,25 +278,33 @@ class Bench {
   static std::vector<tw::KdaTiling> tilings() {
     using enum tw::KdaVariant;
     std::vector<tw::KdaTiling> list;
-    for (auto [rows, lane, cluster] : {std::array{16, 4, 8}, {8, 2, 16}, {16, 4, 4}, {32, 4, 4}})
-      list.push_back({small_batch, 2, std::min(rows, 4 * lane), lane, cluster, 1, false});
-    for (auto [rows, lane, cluster, blocks, eager] : {std::array{8, 1, 16, 1, 1},
-                                                      {16, 1, 8, 1, 1},
-                                                      {16, 1, 8, 2, 1},
-                                                      {32, 1, 4, 1, 1},
-                                                      {32, 1, 4, 2, 1},
-                                                      {32, 1, 4, 2, 0},
-                                                      {32, 1, 4, 3, 0},
-                                                      {32, 1, 4, 4, 0},
-                                                      {64, 1, 2, 4, 0},
-                                                      {64, 2, 2, 2, 0},
-                                                      {64, 2, 2, 3, 0},
-                                                      {128, 1, 1, 4, 0},
-                                                      {128, 2, 1, 2, 0},
-                                                      {128, 2, 1, 3, 0},
-                                                      {128, 4, 1, 2, 0},
-                                                      {128, 4, 1, 1, 0}})
-      list.push_back({large_batch, 8, rows, lane, cluster, blocks, eager == 1});
+    list.push_back({.variant = small_batch,
+                    .warps = 2,
+                    .tile_rows = 16,
+                    .rows_per_lane = 4,
+                    .cluster = 8,
+                    .blocks_per_sm = 1});
+    list.push_back({.variant = small_batch,
+                    .warps = 2,
+                    .tile_rows = 8,
+                    .rows_per_lane = 2,
+                    .cluster = 16,
+                    .blocks_per_sm = 1});
+    for (auto [rows, lane, cluster, blocks, flags] :
+         {std::array{8, 1, 16, 1, 1}, {16, 1, 8, 1, 1},  {16, 1, 8, 2, 1},  {32, 1, 4, 1, 1},
+          {32, 1, 4, 2, 1},           {32, 1, 4, 2, 0},  {64, 2, 2, 1, 1},  {64, 2, 2, 2, 0},
+          {64, 2, 2, 2, 1},           {64, 4, 2, 2, 0},  {128, 4, 1, 2, 0}, {128, 4, 1, 1, 0},
+          {128, 4, 1, 1, 1},          {64, 2, 2, 2, 2},  {128, 4, 1, 2, 2}, {128, 4, 1, 1, 2},
+          {64, 2, 2, 2, 4},           {128, 4, 1, 2, 4}, {128, 4, 1, 1, 4}, {128, 4, 1, 1, 6}})
+      list.push_back({.variant = large_batch,
+                      .warps = 8,
+                      .tile_rows = rows,
+                      .rows_per_lane = lane,
+                      .cluster = cluster,
+                      .blocks_per_sm = blocks,
+                      .eager = (flags & 1) != 0,
+                      .streaming = (flags & 2) != 0,
+                      .in_step = (flags & 4) != 0});
     return list;
   }
 
@@ -450,7 +477,7 @@ class Bench {
       std::vector<std::string> cell;
       for (std::string each; std::getline(cells, each, ',');)
         cell.push_back(each);
-      if (cell.size() != 7 || cell[0].size() > 1) continue;  // comments, titles
+      if (cell.size() != 7 || std::isdigit(cell[0][0]) == 0) continue;  // comments, titles
       std::string key = "T=" + cell[0] + " H=" + cell[1] + " N=" + cell[2];
       peers[key] = std::min(std::stod(cell[3]), std::stod(cell[5]));
     }
