@@ -2,8 +2,8 @@
 # Builds the operators: a library of all folders kernels/*, their registry and their tests.
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/*/*.cpp)
 set(tests ${sources})
-list(FILTER tests INCLUDE REGEX "/test\\.cpp$")
-list(FILTER sources EXCLUDE REGEX "/(test|bench)\\.cpp$")
+list(FILTER tests INCLUDE REGEX "[/_]test\\.cpp$")
+list(FILTER sources EXCLUDE REGEX "([/_]test|/bench)\\.cpp$")
 
 # A header of a folder declares the operators that the folder has: `const Operator& NAME_operator();`.
 file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/*/*.h)
