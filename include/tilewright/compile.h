@@ -2,12 +2,17 @@
 // From a recorded kernel to a loaded one, and from views to the parameters of a launch.
 #pragma once
 
-#include "tilewright/cache.h"
+#include "tilewright/kernel.h"
 #include "tilewright/launch.h"
 #include "tilewright/trace.h"
 #include "tilewright/view.h"
 
 namespace tilewright {
+
+namespace ptx {
+enum class LineInfo : std::uint8_t;
+}  // namespace ptx
+struct KernelSource;  // cache.h
 
 /// Appends what a kernel traced with `arg` takes for this view: its address, then the dynamic
 /// extents and strides. Throws Error(user) if the view does not have the facts of `arg`.

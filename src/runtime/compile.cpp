@@ -3,6 +3,7 @@
 #include "tilewright/compile.h"
 
 #include "runtime/backend.h"
+#include "tilewright/cache.h"
 #include "tilewright/module.h"
 
 namespace tilewright {

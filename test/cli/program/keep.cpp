@@ -2,6 +2,7 @@
 // The tunable test operator: schema, space, a kernel that writes what it reads.
 #include "cli/program/keep.h"
 
+#include "tilewright/cache.h"
 #include "tilewright/compile.h"
 #include "tilewright/control.h"
 #include "tilewright/thread.h"
