@@ -102,6 +102,7 @@ class KdaConvVerify : public OperatorTest {
       op.launch(device, stream, arguments);
     }
     stream.synchronize();
+    last_.emplace(arguments);
     written.emplace_back("conv_state");
     op.reference(arguments, reference);
     std::vector<Array> outputs;
@@ -149,6 +150,30 @@ class KdaConvVerify : public OperatorTest {
   }
   std::vector<Array> run_both(const std::vector<Array>& given, const Options& options) {
     return run_both(given, options, {});
+  }
+
+  /// Repeats the last run as a graph, from the same conv_state, on another stream.
+  std::vector<Array> replay(const std::vector<Array>& given, int times) {
+    const Array& state = *std::find_if(given.begin(), given.end(),
+                                       [](const Array& each) { return each.name == "conv_state"; });
+    Buffer initial = upload(device, std::span<const std::byte>(state.bytes));
+    const View& pool = last_->tensor("conv_state");
+    Graph graph = Graph::capture(stream, [&] {
+      copy_on_device(pool.address, initial.address(), initial.size_bytes(), stream);
+      op.launch(device, stream, *last_);
+    });
+    for (auto& [name, memory] : placed_) {
+      if (name == "out" || name.starts_with("intermediate_states_b")) memory.fill(kUntouched);
+    }
+    Stream other(device);
+    for (int i = 0; i < times; ++i)
+      graph.launch(other);
+    other.synchronize();
+    std::vector<Array> outputs;
+    for (const char* name :
+         {"out", "intermediate_states_buffer", "intermediate_conv_window", "conv_state"})
+      outputs.push_back(get(name, last_->tensor(name)));
+    return outputs;
   }
 
   static const Array& output(const std::vector<Array>& outputs, std::string_view name) {
@@ -239,6 +264,7 @@ class KdaConvVerify : public OperatorTest {
   }
 
   std::vector<std::pair<std::string, Buffer>> placed_;
+  std::optional<Arguments> last_;  // of the last run
 };
 
 TEST_F(KdaConvVerify, TakesAnyNumberOfTokens) {
@@ -359,6 +385,64 @@ TEST_F(KdaConvVerify, ContinuesFromTheRolledState) {
     Array rolled = outputs.back();
     named(given, "conv_state") = rolled;
     named(given, "mixed_qkv") = random("mixed_qkv", bf16, {6, 384}, 0.5, 90 + call);
+  }
+}
+
+TEST_F(KdaConvVerify, GivesTheSameBitsWhenAGraphIsReplayed) {
+  std::vector<Array> given = inputs({.n = 2, .t = 3});
+  for (const char* variant : {"large_batch", "small_batch"}) {
+    std::vector<Array> first = run(given, {{"variant", variant}}, {});
+    for (const Array& again : replay(given, 2))
+      EXPECT_EQ(again.bytes, output(first, again.name).bytes) << variant << ": " << again.name;
+  }
+}
+
+TEST_F(KdaConvVerify, ContinuesFromAnyAcceptedToken) {
+  constexpr std::int64_t kTokens = 4, kAccepted = 2;
+  Sizes sizes{.n = 1, .t = kTokens};
+  std::vector<Array> given = inputs(sizes);
+  std::vector<Array> draft = run_both(given, safe);
+  auto token = [](const Array& all, std::int64_t at, std::vector<std::int64_t> shape) {
+    std::size_t size = all.bytes.size() / static_cast<std::size_t>(kTokens);
+    Array one = make_array(all.name, all.type, std::move(shape));
+    one.bytes.assign(all.bytes.begin() + at * static_cast<std::ptrdiff_t>(size),
+                     all.bytes.begin() + (at + 1) * static_cast<std::ptrdiff_t>(size));
+    return one;
+  };
+  const Array& states = output(draft, "intermediate_states_buffer");
+  const Array& windows = output(draft, "intermediate_conv_window");
+  std::vector<Array> next = given;
+  named(next, "mixed_qkv") = token(named(given, "mixed_qkv"), kAccepted, {1, sizes.d()});
+  named(next, "a") = token(named(given, "a"), kAccepted, {1, 1, 1, sizes.k});
+  named(next, "b") = token(named(given, "b"), kAccepted, {1, 1, 1});
+  Array state = token(states, kAccepted - 1, {1, 1, sizes.v, sizes.k});
+  Array window = token(windows, kAccepted - 1, {1, sizes.d(), 3});
+  state.name = "ssm_states", window.name = "conv_state";
+  named(next, "ssm_states") = state;
+  named(next, "conv_state") = window;
+  std::vector<Array> one = run_both(next, safe);
+  EXPECT_EQ(output(one, "out").bytes,
+            token(output(draft, "out"), kAccepted, {1, 1, 1, sizes.v}).bytes);
+  EXPECT_EQ(output(one, "intermediate_states_buffer").bytes,
+            token(states, kAccepted, {1, 1, 1, sizes.v, sizes.k}).bytes);
+}
+
+TEST_F(KdaConvVerify, HasNoBankConflicts) {
+  if (!emulated()) GTEST_SKIP() << "the emulator counts wavefronts";
+  emu::Options options;
+  options.counters = emu::Counting::on;
+  device.set_options(options);
+  for (const char* variant : {"large_batch", "small_batch"}) {
+    for (bool channels : {false, true}) {
+      run(inputs({.n = 1, .t = 4}), {{"variant", variant}}, {.channels_contiguous = channels});
+      std::uint64_t shared = 0;
+      for (const auto& instruction : device.last_report().counters.instructions) {
+        shared += instruction.ideal_wavefronts;
+        EXPECT_EQ(instruction.wavefronts, instruction.ideal_wavefronts)
+            << variant << ": PTX line " << instruction.ptx_line;
+      }
+      EXPECT_GT(shared, 0U);
+    }
   }
 }
 

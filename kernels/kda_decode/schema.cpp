@@ -138,8 +138,14 @@ constexpr std::array<OptionSpec, 7> kDecodeOptions{{kScale,
                                                      .default_text = "true",
                                                      .doc = "write the state back"},
                                                     kNegEigval}};
-constexpr std::array<OptionSpec, 6> kPrefillOptions{
-    {kScale, kLowerBound, kSoftplusBeta, kSoftplusThreshold, kStateLayout, kNegEigval}};
+constexpr OptionSpec kChunk{
+    .name = "chunk",
+    .type = OptionType::integer,
+    .default_text = "64",
+    .least = 1,
+    .doc = "the most tokens to take at once; today's kernel takes them one by one"};
+constexpr std::array<OptionSpec, 7> kPrefillOptions{
+    {kScale, kLowerBound, kSoftplusBeta, kSoftplusThreshold, kStateLayout, kNegEigval, kChunk}};
 
 constexpr std::array<std::string_view, 3> kDecodeProblems{
     "N=1,T=1,H=32,K=128,HV=32,V=128,S=1,A_log=f32,dt_bias=f32,lower_bound=-5",
