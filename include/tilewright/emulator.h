@@ -14,6 +14,7 @@ struct Module;
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -87,13 +88,22 @@ struct ParamSlot {
 /// The parameters of an entry. Throws Error(user) if there is no such entry.
 std::vector<ParamSlot> parameters(const Program& program, std::string_view entry);
 
+/// Which launches have ended before another begins: the order that streams, events and host waits
+/// make. Launches run one after another all the same; what is unordered is reported as a race.
+struct LaunchOrder {
+  std::uint32_t stream = 0;          ///< a number for it; its launches are ordered
+  std::vector<std::uint64_t> known;  ///< by stream: the launches of it that have ended before
+  bool dependent = false;  ///< knows of the one in front of it only behind griddepcontrol.wait
+};
+
 struct Launch {
   Program program;
   std::string entry;
   Dim3 grid, block, cluster;
   std::int64_t dynamic_smem_bytes = 0;
   bool cooperative = false;
-  std::vector<std::byte> params;  ///< packed by the offsets of parameters()
+  std::vector<std::byte> params;          ///< packed by the offsets of parameters()
+  std::optional<LaunchOrder> order = {};  ///< none: everything before it has ended
 };
 
 /// One instruction's counts. An "ideal" is what the same bytes need when perfectly arranged.

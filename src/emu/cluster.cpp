@@ -79,7 +79,14 @@ void cluster_threads_exited(Block& block) {
   if (c.live != 0 && c.arrived != 0 && c.arrived >= c.live) complete(c);
 }
 
-/// One grid at a time runs on a device, so what it depends on has ended and is known.
-Flow exec_griddepcontrol(Exec&, const Inst&) { return Flow::next; }
+/// One grid at a time runs on a device, so what a grid depends on has ended; but its threads know
+/// of that from here on only. What launch_dependents allows makes no difference then.
+Flow exec_griddepcontrol(Exec& x, const Inst& in) {
+  if (x.grid->awaited == nullptr || !in.info->has<"wait">()) return Flow::next;
+  auto all = std::make_shared<Snapshot>();
+  all->push_back({x.grid->awaited->first_number, nullptr, nullptr});
+  acquire_lanes(*x.warp, x.mask, all);
+  return Flow::next;
+}
 
 }  // namespace tilewright::emu::detail

@@ -62,8 +62,10 @@ struct Grid {
   std::uint64_t workspace = 0;       ///< cooperative launches: what %envreg1 and 2 point to
   std::vector<std::unique_ptr<Block>> live;
   std::vector<std::unique_ptr<Cluster>> clusters;
-  std::vector<std::unique_ptr<Block>> spare;  ///< ended ones, for reuse of their storage
-  Allocation* last_allocation = nullptr;      ///< of the last global access
+  std::vector<std::unique_ptr<Block>> spare;     ///< ended ones, for reuse of their storage
+  Allocation* last_allocation = nullptr;         ///< of the last global access
+  std::vector<std::shared_ptr<Grid>> unordered;  ///< earlier launches that it may run beside
+  Grid* awaited = nullptr;                       ///< of those, what griddepcontrol.wait waits for
   bool stopped = false;
 
   bool checks(Kind kind) const { return options.checks.has(kind); }
@@ -103,8 +105,9 @@ struct Run {
   std::uint64_t version_steps = 0;  ///< steps when the version was last seen to change
   std::uint64_t patience = 0;       ///< steps without a change after which more is tried
   std::uint64_t clock_reads = 0;
-  bool phase_completed = false;  ///< of an mbarrier, since sleepers were woken
-  bool some_done = false;        ///< a block ended since drop_dead()
+  std::uint32_t first_unordered = 0;  ///< blocks with lower numbers are known to all of these grids
+  bool phase_completed = false;       ///< of an mbarrier, since sleepers were woken
+  bool some_done = false;             ///< a block ended since drop_dead()
   std::deque<std::unique_ptr<AsyncOp>> async;
   std::unordered_map<std::uint64_t, SyncWord> sync_words;  ///< by address (shared: with block)
   std::unordered_set<std::uint64_t> edited_maps;           ///< tensor maps that no fence published

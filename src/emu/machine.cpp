@@ -3,6 +3,7 @@
 #include "emu/decode.h"
 #include "emu/grid.h"
 #include "emu/launch.h"
+#include "emu/past.h"
 #include "tilewright/emulator.h"
 #include "tilewright/module.h"
 
@@ -65,7 +66,12 @@ Machine::Machine(ptx::Target target, MachineOptions options) : device_(new Devic
   device_->index = device_->memory->devices++;
 }
 
-Machine::~Machine() { delete device_; }
+Machine::~Machine() {
+  if (device_ == nullptr) return;
+  std::erase_if(device_->memory->past,
+                [&](const detail::PastLaunch& p) { return p.grid->device == device_; });
+  delete device_;
+}
 Machine::Machine(Machine&& other) noexcept : device_(std::exchange(other.device_, nullptr)) {}
 Machine& Machine::operator=(Machine&& other) noexcept {
   std::swap(device_, other.device_);
@@ -156,6 +162,8 @@ void Machine::unload(Program program) {
   for (const auto& g : (*it)->globals) {
     device_->memory->release(*device_->memory->at_or_below(g.address));
   }
+  std::erase_if(device_->memory->past,
+                [&](const detail::PastLaunch& p) { return p.grid->code == program.code; });
   codes.erase(it);
 }
 
@@ -195,6 +203,7 @@ std::vector<LaunchReport> launch_together(std::span<const Work> work, const Opti
   }
   const std::int64_t before = run.memory->limit_bytes;
   run.memory->limit_bytes = run.memory->touched_bytes + options.limits.memory_bytes;
+  detail::find_unordered(run);
   detail::run_all(run);
   run.memory->limit_bytes = before;
   std::vector<LaunchReport> reports;
@@ -203,6 +212,7 @@ std::vector<LaunchReport> launch_together(std::span<const Work> work, const Opti
     const detail::LaunchHooks& hooks = grid->device->hooks;
     if (hooks.after) hooks.after(grid->launch, reports.back());
   }
+  detail::remember(run);
   return reports;
 }
 

@@ -116,6 +116,7 @@ ShadowMap& Memory::shadow(Page& page) {
 
 void Memory::forget_accesses() {
   next_block = 1;
+  past.clear();
   for (auto& allocation : allocations) {
     for (auto& chunk : allocation->chunks) {
       if (!chunk) continue;

@@ -52,6 +52,15 @@ struct Allocation {
   }
 };
 
+struct Grid;
+
+/// A launch that some later one may not be ordered behind.
+struct PastLaunch {
+  std::shared_ptr<Grid> grid;  ///< ended; for reports
+  std::uint32_t stream = 0;
+  std::uint64_t number = 0;  ///< among those of its stream, from 1
+};
+
 /// Thrown inside a launch when Limits::memory_bytes is reached; becomes a finding.
 struct MemoryLimit {};
 
@@ -60,6 +69,7 @@ struct Memory {
   std::uint64_t next = kGlobalBase;
   int devices = 0;
   std::uint32_t next_block = 1;  ///< numbers for blocks, in Records
+  std::vector<PastLaunch> past;
   std::int64_t touched_bytes = 0;
   std::int64_t limit_bytes = std::int64_t{1} << 62;
 

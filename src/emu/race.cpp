@@ -3,6 +3,7 @@
 #include "emu/race.h"
 
 #include "emu/object.h"
+#include "emu/past.h"
 
 #include <algorithm>
 #include <bit>
@@ -26,13 +27,16 @@ const Known* find_block(const SnapshotRef& snapshot, std::uint32_t block) {
   return it != snapshot->end() && it->block == block ? &*it : nullptr;
 }
 
-/// Records of blocks that used the same shared memory before, or of earlier launches.
-bool stale(const Exec& x, const ShadowTarget& target, std::uint32_t block) {
+/// Records of blocks that used the same shared memory before, or of launches that have ended as far
+/// as the actor knows.
+bool stale(const Exec& x, const ShadowTarget& target, std::uint32_t block, const Actor& actor) {
   if (target.owner != nullptr) {
     const Cluster& c = *target.owner->cluster;
     return block - c.number >= c.blocks.size();
   }
-  return block < x.run->grids[0]->first_number;
+  if (block >= x.run->grids[0]->first_number) return false;
+  const Grid* launch = unordered_launch(*x.run, *x.grid, block);
+  return launch == nullptr || find_block(actor.knowledge->foreign, launch->first_number) != nullptr;
 }
 
 bool knows_agent(const Exec& x, std::uint32_t block, std::uint32_t agent, std::uint32_t epoch,
@@ -49,7 +53,7 @@ bool knows_agent(const Exec& x, std::uint32_t block, std::uint32_t agent, std::u
 }
 
 bool async_knows(const Exec& x, const ShadowTarget& target, Record r, const Actor& actor) {
-  if (stale(x, target, r.block())) return true;
+  if (stale(x, target, r.block(), actor)) return true;
   ClockRef clock;
   if (r.block() == x.block->number) {
     if (r.agent() >= x.block->threads) return true;  // itself of the asynchronous proxy
@@ -67,7 +71,10 @@ bool include_each_other(const Exec& x, std::uint32_t other, std::uint32_t a, std
   const Cluster& c = *x.block->cluster;
   if (other - c.number < c.blocks.size()) return least >= 2;
   const Grid& g = *x.grid;
-  const bool same_device = other >= g.first_number && other - g.first_number < g.blocks;
+  const Grid* earlier = unordered_launch(*x.run, g, other);
+  const bool same_device = earlier != nullptr
+                               ? earlier->device == g.device
+                               : other >= g.first_number && other - g.first_number < g.blocks;
   return least >= (same_device ? 3U : 4U);
 }
 
@@ -84,7 +91,8 @@ std::string what(Access access) {
 }
 
 Place other_place(const Exec& x, const Conflict& c) {
-  const Grid* grid = x.grid;
+  const Grid* earlier = unordered_launch(*x.run, *x.grid, c.record.block());
+  const Grid* grid = earlier != nullptr ? earlier : x.grid;
   for (const auto& g : x.run->grids) {
     if (c.record.block() >= g->first_number && c.record.block() - g->first_number < g->blocks) {
       grid = g.get();
@@ -137,7 +145,12 @@ Judged judge(const Exec& x, const Conflict& c, Strength strength, const Actor& a
     if (volatile_) j.severity = Severity::undefined;
     j.why = "with no bar.warp.sync between lanes of the warp";
   } else {
-    j.why = mine ? "with no barrier between" : "with no synchronisation between the blocks";
+    const Grid* earlier = unordered_launch(*x.run, *x.grid, c.record.block());
+    j.why = mine                 ? "with no barrier between"
+            : earlier == nullptr ? "with no synchronisation between the blocks"
+            : earlier == x.grid->awaited
+                ? "of an earlier launch with no griddepcontrol.wait before"
+                : "of an earlier launch with no event or wait between the streams";
     if (strength != Strength::weak && c.record.scope() != 0) {
       j.why = "with scopes that do not include each other";
     }
@@ -231,12 +244,16 @@ struct WordAccess {
 
 void WordAccess::check_readers() const {
   const Record r{view.reader[word]};
-  if (r.bits == 0 || (r.mask() & mask) == 0 || stale(x, target, r.block())) return;
+  if (r.bits == 0 || (r.mask() & mask) == 0 || stale(x, target, r.block(), actor)) return;
   if (r.block() == x.block->number && r.epoch() <= x.block->floor.epoch &&
       (r.agent() < x.block->threads || r.agent() >= kReaderList)) {
     return;
   }
   if (exempt(r)) return;
+  if (target.owner == nullptr && r.block() < x.run->grids[0]->first_number) {
+    conflict(r, r.agent() < kAgents ? r.agent() : 0, view.reader_pc[word], false);
+    return;
+  }
   const std::uint32_t lanes = view.lanes[word];
   const std::uint32_t pc = view.reader_pc[word];
   auto check = [&](std::uint32_t warp, std::uint32_t set, std::uint32_t epoch, std::uint32_t at) {
@@ -315,7 +332,7 @@ void WordAccess::record_read() const {
   const std::uint32_t threads = x.block->threads, number = x.block->number;
   const bool thread = actor.agent < threads;
   const bool mine = r.block() == number;
-  const bool settled = r.bits == 0 || stale(x, target, r.block()) ||
+  const bool settled = r.bits == 0 || stale(x, target, r.block(), actor) ||
                        (mine && r.epoch() <= x.block->floor.epoch &&
                         (r.agent() < threads || r.agent() >= kReaderList));
   if (settled) {
@@ -400,7 +417,8 @@ bool precedes(const Exec& x, const ShadowTarget& target, Record r, const Actor& 
   if (r.block() == x.block->number) {
     return knows_agent(x, r.block(), r.agent(), r.epoch(), actor);
   }
-  return stale(x, target, r.block()) || knows_agent(x, r.block(), r.agent(), r.epoch(), actor);
+  return stale(x, target, r.block(), actor) ||
+         knows_agent(x, r.block(), r.agent(), r.epoch(), actor);
 }
 
 void note_access(Exec& x, unsigned lane, const ShadowTarget& target, std::uint64_t address,

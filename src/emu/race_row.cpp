@@ -270,7 +270,7 @@ Settled::Settled(const Exec& x, const ShadowTarget& target)
       threads(x.block->threads),
       epochs_end(std::uint64_t{x.block->floor.epoch + 1} << Record::kEpochShift),
       copies_end(std::uint64_t{x.block->floor.copies + 1} << Record::kEpochShift),
-      first(target.owner != nullptr ? 0 : x.run->grids[0]->first_number),
+      first(target.owner != nullptr ? 0 : x.run->first_unordered),
       alone(target.owner != nullptr && x.block->cluster->blocks.size() == 1) {}
 
 bool note_row(Exec& x, const ShadowTarget& target, const RowAccess& row) {

@@ -12,7 +12,7 @@
 
 namespace tilewright::emu::detail {
 
-constexpr std::array<std::string_view, 53> kModifierWords = {"a",
+constexpr std::array<std::string_view, 54> kModifierWords = {"a",
                                                              "acquire",
                                                              "alias",
                                                              "aligned",
@@ -60,6 +60,7 @@ constexpr std::array<std::string_view, 53> kModifierWords = {"a",
                                                              "try_wait",
                                                              "uni",
                                                              "up",
+                                                             "wait",
                                                              "wait_all",
                                                              "warp",
                                                              "x2",
