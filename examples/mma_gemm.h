@@ -4,6 +4,8 @@
 
 #include "tilewright/tilewright.h"
 
+#include <vector>
+
 namespace lesson {
 
 namespace tw = tilewright;
@@ -68,8 +70,9 @@ struct MmaGemm {
         },
         [&](const tw::Value&, const tw::Value& stage) {
           for (int k = 0; k < kTileK / mma.k(); ++k) {
-            tw::multiply(mma, sums, tw::load_fragments_a(mma, tile_a(stage), k, thread),
-                         tw::load_fragments_b(mma, tile_b(stage), k, thread));
+            std::vector<tw::Fragment> rA = tw::load_fragments_a(mma, tile_a(stage), k, thread);
+            std::vector<tw::Fragment> rB = tw::load_fragments_b(mma, tile_b(stage), k, thread);
+            tw::multiply(mma, sums, rA, rB);
           }
         });
     // end main_loop

@@ -77,9 +77,10 @@ struct WgmmaGemm {
           tw::for_(k_tiles, [&](const tw::Value& kt) {
             tw::Mbarrier full = pipe.acquire(at);
             full.arrive_expect_tx(stage_bytes());
-            tw::load_tile(tile_a(at.stage()), a, {kt * kTileK, row}, full);
+            tw::Value stage = at.stage();
+            tw::load_tile(tile_a(stage), a, {kt * kTileK, row}, full);
             tw::Value part = rank * block_n();
-            tw::MatrixTile half = tile_b(at.stage()).part(part, block_n());
+            tw::MatrixTile half = tile_b(stage).part(part, block_n());
             if (cluster == 1) tw::load_tile(half, b, {kt * kTileK, column}, full);
             if (cluster > 1)
               tw::load_tile_multicast(half, b, {kt * kTileK, column + part}, full,
@@ -99,9 +100,11 @@ struct WgmmaGemm {
       each_tile([&](const tw::Value& row, const tw::Value& column) {
         tw::for_(k_tiles, [&](const tw::Value& kt) {
           pipe.wait_full(at);
+          tw::Value stage = at.stage();
+          tw::MatrixTile half_a = tile_a(stage).part(first_row, tile_m / 2);
+          tw::MatrixTile whole_b = tile_b(stage);
           tw::wgmma_fence();
-          tw::wgmma(sums, tile_a(at.stage()).part(first_row, tile_m / 2), tile_b(at.stage()),
-                    kt > 0);
+          tw::wgmma(sums, half_a, whole_b, kt > 0);
           tw::wgmma_commit();
           at.advance();
           tw::wgmma_wait(1);

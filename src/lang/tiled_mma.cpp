@@ -19,14 +19,18 @@ Layout in_taller(const Layout& places, int rows, int columns, int tile_rows) {
                      places);
 }
 
-/// An atom's operand of rows x columns for all groups, of which `step_m` and `step_n` say how far
-/// one is from the next in the tile.
-LayoutTV tile_of(const TiledMma& mma, const Layout& atom, int rows, int columns, int tile_rows,
-                 Stride group_strides, int tile_columns) {
-  Layout one = in_taller(atom, rows, columns, tile_rows);
+struct Extent {
+  int rows, columns;
+};
+
+/// An atom's operand for all groups of threads: they lie `group_strides` apart in the tile's
+/// places.
+LayoutTV tile_of(const TiledMma& mma, const Layout& atom, Extent one, Extent tile,
+                 Stride group_strides) {
+  Layout places = in_taller(atom, one.rows, one.columns, tile.rows);
   Layout groups(Shape{Int(mma.groups_m()), Int(mma.groups_n())}, std::move(group_strides));
-  Layout threads = make_layout({one.mode(0), groups});
-  return {Shape{Int(tile_rows), Int(tile_columns)}, make_layout({threads, one.mode(1)})};
+  Layout threads = make_layout({places.mode(0), groups});
+  return {Shape{Int(tile.rows), Int(tile.columns)}, make_layout({threads, places.mode(1)})};
 }
 
 void require_positive(int groups_m, int groups_n, SourceLoc at) {
@@ -137,15 +141,15 @@ TiledMma::TiledMma(const MmaAtom& atom, int groups_m, int groups_n, SourceLoc at
 
 LayoutTV TiledMma::tv_a() const {
   const MmaShape& s = atom_.shape;
-  return tile_of(*this, atom_.a, s.m, s.k, m(), Stride{Int(s.m), Int(0)}, s.k);
+  return tile_of(*this, atom_.a, {s.m, s.k}, {m(), s.k}, Stride{Int(s.m), Int(0)});
 }
 LayoutTV TiledMma::tv_b() const {
   const MmaShape& s = atom_.shape;
-  return tile_of(*this, atom_.b, s.n, s.k, n(), Stride{Int(0), Int(s.n)}, s.k);
+  return tile_of(*this, atom_.b, {s.n, s.k}, {n(), s.k}, Stride{Int(0), Int(s.n)});
 }
 LayoutTV TiledMma::tv_c() const {
   const MmaShape& s = atom_.shape;
-  return tile_of(*this, atom_.c, s.m, s.n, m(), Stride{Int(s.m), Int(s.n * m())}, n());
+  return tile_of(*this, atom_.c, {s.m, s.n}, {m(), n()}, Stride{Int(s.m), Int(s.n * m())});
 }
 
 Tensor partition_a(const TiledMma& mma, const Tensor& tile, const Value& thread, SourceLoc at) {

@@ -150,10 +150,12 @@ ptx::Operand words_operand(const std::vector<std::uint32_t>& words, int begin, i
   return ptx::vector(std::move(elems));
 }
 
+enum class PlaceOfA : std::uint8_t { shared, shared_transposed, registers };
+
 /// Emits the instructions of a product; `a(block of 64 rows, step along k)` is A's operand.
 template <class OperandOfA>
-void multiply(Accumulator& sums, const Problem& p, bool a_transposed, bool a_in_registers,
-              const MatrixTile& b, const Arg& accumulate, OperandOfA&& a) {
+void multiply(Accumulator& sums, const Problem& p, PlaceOfA place, const MatrixTile& b,
+              const Arg& accumulate, OperandOfA&& a) {
   SourceLoc at = accumulate.at();
   Tracer& tracer = Tracer::current("wgmma", at);
   int step = wgmma_k(p.a, at);
@@ -174,7 +176,8 @@ void multiply(Accumulator& sums, const Problem& p, bool a_transposed, bool a_in_
                                          ptx::reg(k == 0 ? adds : always)};
       if (!is_int8(p.a)) operands.insert(operands.end(), {ptx::imm(1), ptx::imm(1)});
       if (bits(p.a) == 16) {
-        if (!a_in_registers) operands.push_back(ptx::imm(a_transposed ? 1 : 0));
+        if (place != PlaceOfA::registers)
+          operands.push_back(ptx::imm(place == PlaceOfA::shared_transposed ? 1 : 0));
         operands.push_back(ptx::imm(b.is_transposed() ? 1 : 0));
       }
       tracer.emit(op, std::move(operands), at);
@@ -285,7 +288,8 @@ void wgmma(Accumulator& sums, const MatrixTile& a, const MatrixTile& b, const Ar
   require_major(b, at);
   Descriptors of_a(tracer, a, at);
   int step = wgmma_k(a.type(), at);
-  multiply(sums, p, a.is_transposed(), false, b, accumulate,
+  PlaceOfA place = a.is_transposed() ? PlaceOfA::shared_transposed : PlaceOfA::shared;
+  multiply(sums, p, place, b, accumulate,
            [&](int block, int k) { return of_a.at(block * kRows, k * step); });
 }
 
@@ -303,7 +307,7 @@ void wgmma(Accumulator& sums, const Fragment& a, const MatrixTile& b, const Arg&
                 at);
   }
   int steps = p.k / wgmma_k(a.type(), at);
-  multiply(sums, p, false, true, b, accumulate, [&](int block, int k) {
+  multiply(sums, p, PlaceOfA::registers, b, accumulate, [&](int block, int k) {
     return words_operand(a.words(at), (block * steps + k) * kRegistersOfA, kRegistersOfA);
   });
 }
