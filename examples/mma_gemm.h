@@ -54,28 +54,64 @@ struct MmaGemm {
     auto tile_b = [&](const tw::Value& stage) {
       return tw::MatrixTile(ring_b(stage, tw::_), tile_n, kTileK, tw::TensorSwizzle::b128);
     };
-    auto fetch = [&](const tw::MatrixTile& to, const tw::Tensor& from, const tw::IntTuple& at) {
+    // One of three parts of a step's tiles begins its way to a stage: A, and the halves of B.
+    constexpr int kParts = 3, kSteps = kTileK / 16;
+    auto fetch = [&](const tw::Value& kt, const tw::Value& stage, int part) {
+      int half = tile_n / 2;
+      tw::MatrixTile to = part == 0 ? tile_a(stage) : tile_b(stage).part((part - 1) * half, half);
+      const tw::Tensor& from = part == 0 ? a : b;
+      tw::IntTuple at = part == 0 ? tw::coord(mine.m, kt) : tw::coord(mine.n * 2 + (part - 1), kt);
       tw::Shape tile{to.rows(), kTileK};
       tw::load_tile_async(to, tw::local_tile(from, tile, at), tw::in_bounds(from, tile, at));
     };
+    struct Step {  // the operands of one step of 16 along k
+      std::vector<tw::Fragment> a, b;
+      void assign(const Step& from) const {
+        for (std::size_t i = 0; i < a.size(); ++i)
+          a[i].assign(from.a[i]);
+        for (std::size_t i = 0; i < b.size(); ++i)
+          b[i].assign(from.b[i]);
+      }
+    };
+    auto read = [&](const tw::Value& stage, int k) {  // braces keep the order
+      return Step{tw::load_fragments_a(mma, tile_a(stage), k, thread),
+                  tw::load_fragments_b(mma, tile_b(stage), k, thread)};
+    };
 
-    // begin main_loop
     tw::Fragment sums = tw::make_fragment_c(mma, tw::f32, tile_m, tile_n);
     sums.fill(0.0f);
-    tw::pipeline(
-        stages, tiles(extent(a, 1), kTileK),
-        [&](const tw::Value& kt, const tw::Value& stage) {
-          fetch(tile_a(stage), a, tw::coord(mine.m, kt));
-          fetch(tile_b(stage), b, tw::coord(mine.n, kt));
-        },
-        [&](const tw::Value&, const tw::Value& stage) {
-          for (int k = 0; k < kTileK / mma.k(); ++k) {
-            std::vector<tw::Fragment> rA = tw::load_fragments_a(mma, tile_a(stage), k, thread);
-            std::vector<tw::Fragment> rB = tw::load_fragments_b(mma, tile_b(stage), k, thread);
-            tw::multiply(mma, sums, rA, rB);
-          }
-        });
-    // end main_loop
+    tw::Value k_tiles = tiles(extent(a, 1), kTileK);
+    for (int s = 0; s < stages - 1; ++s) {
+      tw::Value kt = tw::constant(tw::s32, s);
+      for (int part = 0; part < kParts; ++part)
+        tw::if_(kt < k_tiles, [&] { fetch(kt, kt, part); });
+      tw::cp_async_commit();
+    }
+    tw::cp_async_wait(stages - 2);
+    tw::barrier();
+    tw::StageCursor at_stage(stages, 0), fill(stages, stages - 1);
+    Step first = read(at_stage.stage(), 0);
+    tw::for_(k_tiles, [&](const tw::Value& kt) {
+      tw::Value stage = at_stage.stage(), free = fill.stage();
+      at_stage.advance();
+      fill.advance();
+      Step now = first;
+      for (int k = 0; k < kSteps; ++k) {
+        Step next = k + 1 < kSteps ? read(stage, k + 1) : first;
+        if (k + 1 == kSteps) {  // the next stage's first step, before the last one is multiplied
+          tw::if_(kt + 1 < k_tiles, [&] {
+            tw::cp_async_wait(stages - 2);
+            tw::barrier();
+            first.assign(read(at_stage.stage(), 0));
+          });
+        }
+        if (k < kParts)
+          tw::if_(kt + (stages - 1) < k_tiles, [&] { fetch(kt + (stages - 1), free, k); });
+        if (k == kParts - 1) tw::cp_async_commit();
+        tw::multiply(mma, sums, now.a, now.b);
+        now = next;
+      }
+    });
 
     tw::Shape tile{tile_m, tile_n};
     tw::IntTuple at = tw::coord(mine.m, mine.n);

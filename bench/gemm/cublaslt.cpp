@@ -3,6 +3,7 @@
 #include "bench/gemm/cublaslt.h"
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <dlfcn.h>
 
@@ -145,7 +146,7 @@ struct CublasLt::Problem {
 
 namespace {
 
-void* pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); }
+void* pointer(std::uint64_t address) { return std::bit_cast<void*>(address); }
 
 }  // namespace
 

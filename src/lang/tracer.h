@@ -150,6 +150,7 @@ class Tracer {
   int fragments = 0;                  ///< made so far
   int role_fragments = 0;             ///< the first that may be used here: see roles()
   int wgmma_groups = 0;               ///< committed so far
+  bool wgmma_fenced = false;          ///< a fence lies before
   std::vector<Value> symbols;         ///< values behind the layout's dynamic integers, by id - 1
 
   /// The regions around this point, outermost first.

@@ -158,6 +158,12 @@ void multiply(Accumulator& sums, const Problem& p, PlaceOfA place, const MatrixT
               const Arg& accumulate, OperandOfA&& a) {
   SourceLoc at = accumulate.at();
   Tracer& tracer = Tracer::current("wgmma", at);
+  if (!tracer.wgmma_fenced) {
+    throw Error(ErrorKind::user,
+                "wgmma: no wgmma_fence() lies before it; call it before the first wgmma, and after "
+                "writing registers that one uses",
+                at);
+  }
   int step = wgmma_k(p.a, at);
   Value first = accumulate.as(pred, "wgmma");
   ptx::RegId adds = tracer.reg_of(first, at);
@@ -250,6 +256,7 @@ void wgmma_fence(SourceLoc at) {
   Tracer& tracer = Tracer::current("wgmma_fence", at);
   tracer.require_converged("wgmma_fence", Uniformity::warp, at);
   tracer.emit("wgmma.fence.sync.aligned", {}, at);
+  tracer.wgmma_fenced = true;
 }
 
 void wgmma_commit(SourceLoc at) {

@@ -60,6 +60,7 @@ TEST(Wgmma, WaitsAreKnownOnEveryPath) {
     Accumulator sums(f32, 64, 8);
     MatrixTile a = tile(64, 16, bf16, TensorSwizzle::b32);
     MatrixTile b = tile(8, 16, bf16, TensorSwizzle::b32);
+    wgmma_fence();
     auto add = [&] {
       wgmma(sums, a, b, true);
       wgmma_commit();
@@ -155,6 +156,12 @@ const Mistake kMistakes[] = {
      [] {
        Accumulator sums(s32, 64, 128);
        wgmma(sums, tile(64, 128, s8), tile(128, 128, s8).transposed(), false);
+     }},
+    {"wgmma: no wgmma_fence() lies before it; call it before the first wgmma, and after writing "
+     "registers that one uses",
+     [] {
+       Accumulator sums(f32, 64, 8);
+       wgmma(sums, tile(64, 64), tile(8, 64), false);
      }},
     {"wgmma: A has 4 elements a thread; 64 x 64 of bf16 are 32",
      [] {
