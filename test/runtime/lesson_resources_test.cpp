@@ -25,7 +25,6 @@ TEST(LessonResources, NothingSpills) {
   const std::int64_t shape[] = {8192, 8192};
   View matrix = make_view(1 << 20, bf16, shape);
   EntryResources mma = resources_of(lesson::MmaGemm{}.trace({90, 'a'}, matrix, matrix, matrix));
-  EXPECT_LE(mma.registers, 224);
   for (const EntryResources& r : {wgmma, mma})
     EXPECT_EQ(r.spill_store_bytes + r.spill_load_bytes + r.stack_bytes, 0) << r.entry;
 }
