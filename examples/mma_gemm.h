@@ -91,6 +91,7 @@ struct MmaGemm {
     tw::barrier();
     tw::StageCursor at_stage(stages, 0), fill(stages, stages - 1);
     Step first = read(at_stage.stage(), 0);
+    // begin main_loop
     tw::for_(k_tiles, [&](const tw::Value& kt) {
       tw::Value stage = at_stage.stage(), free = fill.stage();
       at_stage.advance();
@@ -112,6 +113,7 @@ struct MmaGemm {
         now = next;
       }
     });
+    // end main_loop
 
     tw::Shape tile{tile_m, tile_n};
     tw::IntTuple at = tw::coord(mine.m, mine.n);
