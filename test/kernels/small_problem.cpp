@@ -22,12 +22,14 @@ constexpr Caps kLeast[] = {{4, 128},   {4, 256},   {8, 512},          {8, 1024},
 constexpr Caps kTall[] = {{64, 256}, {64, 512}, {64, 1024}, {64, 8192}};
 constexpr Caps kWide[] = {{2, 8192}, {2, 4096}, {4, 1024}, {64, 512}};
 
-/// Problems that show what reduced ones do not: lanes of a warp with the same expert.
+/// Problems that show what reduced ones do not: lanes of a warp with the same expert; sizes that
+/// are options.
 struct Extra {
   std::string_view op, problem;
 };
 constexpr Extra kExtra[] = {
-    {"moe_dispatch", "T=256,K=8,H=128,x=bf16,experts=16,variant=replicated"}};
+    {"moe_dispatch", "T=256,K=8,H=128,x=bf16,experts=16,variant=replicated"},
+    {"rope_table", "rotary_dim=64,max_position=33,scaling=yarn,factor=4"}};
 
 constexpr std::uint64_t kMostSteps = 2'000'000;  // a fraction of a second
 

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// The host side of reshape_and_cache: checks, access widths, grid.
+#include "kernels/reshape_and_cache/reshape_and_cache.h"
+#include "kernels/rows/row_shape.h"
+#include "tilewright/stream.h"
+#include "tilewright/tune.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tilewright {
+namespace {
+
+constexpr std::int64_t kMaxElems = std::int64_t{1} << 24;  // of a token's keys or values
+
+constexpr std::array<tune::KeySpec, 3> kKeys{
+    {{"bits"}, {"access"}, {"accesses", tune::Match::nearest}}};
+constexpr std::array kThreads{32, 64, 128, 256, 512};
+constexpr std::array<tune::Knob, 1> kKnobs{{{"threads", kThreads}}};
+constexpr std::array<tune::Reducible, 2> kReducible{{{"T", 67}, {"N", 67}}};
+tune::Config standard(const DeviceProperties&, const tune::Key&) { return {128}; }
+bool valid(const DeviceProperties&, const tune::Key&, const tune::Config& config) {
+  return config[0] >= 32 && config[0] <= 1024 && config[0] % 32 == 0;
+}
+constexpr tune::Space kSpace{"reshape_and_cache", kKeys, kKnobs, standard, valid, kReducible};
+
+bool is_fp8(Type type) { return type == e4m3 || type == e5m2; }
+
+struct PartNames {
+  const char *in, *cache, *scale;
+};
+constexpr PartNames kKeyNames{"key", "key_cache", "k_scale"};
+constexpr PartNames kValueNames{"value", "value_cache", "v_scale"};
+
+struct Checks {
+  const CacheWriteTensors& t;  ///< caches paged
+  rows::Caller caller;
+
+  void slots() const {
+    if (!rows::is_index_type(t.slot_mapping.type)) {
+      caller.refuse("slot_mapping has type " + std::string(name(t.slot_mapping.type)) +
+                    "; it must be s32 or s64");
+    }
+    rows::check_vector(t.slot_mapping, "slot_mapping", t.slot_mapping.shape[0], caller);
+    if (t.skipped && (t.skipped->type != u32 || size(*t.skipped) != 1))
+      caller.refuse("skipped is " + to_string(*t.skipped) + "; it must be u32[1]");
+  }
+
+  void part(const View& in, const View& cache, const std::optional<View>& scale,
+            const PartNames& names) const {
+    const std::string what = std::string(names.in) + " is " + to_string(in);
+    if (in.rank != 3) caller.refuse(what + "; it must have the modes [N, heads, D]");
+    if (!rows::is_real_type(in.type) && !is_fp8(in.type))
+      caller.refuse(what + "; it must be of bf16, f16, f32, e4m3 or e5m2");
+    if (in.shape[2] > 1 && in.stride[2] != 1) caller.refuse(what + "; its last stride must be 1");
+    if (in.shape[0] < t.slot_mapping.shape[0]) {
+      caller.refuse(what + " and slot_mapping " + to_string(t.slot_mapping) +
+                    "; it must have as many tokens at least");
+    }
+    const std::int64_t elems = in.shape[1] * in.shape[2];
+    if (elems < 1 || elems > kMaxElems)
+      caller.refuse(what + "; a token must have 1 to " + std::to_string(kMaxElems) + " elements");
+    if (cache.shape[2] != in.shape[1] || cache.shape[3] * cache.shape[4] != in.shape[2]) {
+      caller.refuse(what + " and " + names.cache + " has " + std::to_string(cache.shape[2]) +
+                    " heads of " + std::to_string(cache.shape[3] * cache.shape[4]) +
+                    " elements; they must be equal");
+    }
+    types(in, cache, scale, names);
+  }
+
+ private:
+  void types(const View& in, const View& cache, const std::optional<View>& scale,
+             const PartNames& names) const {
+    if (cache.type != in.type && !(is_fp8(cache.type) && rows::is_real_type(in.type))) {
+      caller.refuse(std::string(names.cache) + " has type " + std::string(name(cache.type)) +
+                    "; it must be e4m3, e5m2 or " + names.in + "'s type " +
+                    std::string(name(in.type)));
+    }
+    if (!scale) return;
+    const std::string what = std::string(names.scale) + " is " + to_string(*scale);
+    const bool fits = scale->type == f32 && scale->rank == 1 &&
+                      (scale->shape[0] == 1 || scale->shape[0] == in.shape[1]);
+    if (!fits) {
+      caller.refuse(what + "; it must be f32[1] or f32[" + std::to_string(in.shape[1]) + "]");
+    }
+    if (cache.type == in.type)
+      caller.refuse(what + ", but the cache has " + names.in + "'s type, whose bits are copied");
+  }
+};
+
+/// Whether elements of two paged caches may be the same: parts of one row are apart.
+bool caches_overlap(const View& a, const View& b) {
+  if (!overlap(a, b)) return false;
+  const bool same_steps = a.type == b.type && a.shape[0] == b.shape[0] &&
+                          a.shape[1] == b.shape[1] && a.stride[0] == b.stride[0] &&
+                          a.stride[1] == b.stride[1];
+  if (!same_steps) return true;
+  // A slot's elements, from the first to the last: within a step of slots, and of pages.
+  auto extent = [](const View& v) {
+    std::int64_t last = 0;
+    for (std::size_t mode = 2; mode < 5; ++mode)
+      last += (v.shape[mode] - 1) * v.stride[mode];
+    return last + 1;
+  };
+  const std::int64_t step = std::min(a.stride[0], a.stride[1]);
+  if (step <= 0) return true;
+  auto distance = static_cast<std::int64_t>(b.address - a.address);
+  if (distance % bytes(a.type) != 0) return true;
+  distance /= bytes(a.type);
+  const bool nested = a.stride[0] % step == 0 && a.stride[1] % step == 0;
+  const std::int64_t offset = ((distance % step) + step) % step;
+  return !nested || extent(a) > offset || offset + extent(b) > step;
+}
+
+void check_memory(const CacheWriteTensors& t, const rows::Caller& caller) {
+  const std::pair<const View*, const char*> caches[] = {{&t.key_cache, "key_cache"},
+                                                        {&t.value_cache, "value_cache"}};
+  const std::pair<const View*, const char*> inputs[] = {
+      {&t.key, "key"}, {&t.value, "value"}, {&t.slot_mapping, "slot_mapping"}};
+  for (const auto& [cache, cache_name] : caches) {
+    for (const auto& [input, input_name] : inputs)
+      rows::check_apart(*input, input_name, *cache, cache_name, caller);
+  }
+  if (caches_overlap(t.key_cache, t.value_cache))
+    caller.refuse("key_cache and value_cache overlap; they must be apart");
+}
+
+View as_bits(const View& view) {
+  View same = view;
+  const int width = bits(view.type);
+  same.type = width == 8 ? b8 : width == 16 ? b16 : b32;
+  return same;
+}
+
+CachePart part_of(View& in, View& cache) {
+  CachePart part{.heads = static_cast<int>(in.shape[1]),
+                 .d = static_cast<int>(in.shape[2]),
+                 .converts = in.type != cache.type};
+  if (!part.converts) {
+    in = as_bits(in);
+    cache = as_bits(cache);
+  }
+  part.vector_elems = rows::common_vector(in.type, std::array{in, cache});
+  return part;
+}
+
+CacheWrite<TensorArg> args_of(const CacheWriteTensors& t) {
+  constexpr DynamicModes kOuter{.extents = 1, .strides = 1};
+  auto fixed = [](const std::optional<View>& view) {
+    return view ? std::optional(tensor_arg(*view)) : std::nullopt;
+  };
+  return {tensor_arg(t.key, kOuter),
+          tensor_arg(t.value, kOuter),
+          tensor_arg(t.slot_mapping, {.extents = 1}),
+          fixed(t.k_scale),
+          fixed(t.v_scale),
+          tensor_arg(t.key_cache, kOuter),
+          tensor_arg(t.value_cache, kOuter),
+          fixed(t.skipped)};
+}
+
+}  // namespace
+
+ReshapeAndCachePlan plan_reshape_and_cache(const DeviceProperties& device,
+                                           const CacheWriteTensors& tensors, CacheLayout layout,
+                                           SourceLoc at) {
+  rows::Caller caller{"reshape_and_cache", at};
+  ReshapeAndCachePlan plan;
+  plan.tensors = tensors;
+  CacheWriteTensors& t = plan.tensors;
+  t.key_cache = paged(tensors.key_cache, layout, "key_cache", caller);
+  t.value_cache = paged(tensors.value_cache, layout, "value_cache", caller);
+  const Checks checks{t, caller};
+  checks.slots();
+  checks.part(t.key, t.key_cache, t.k_scale, kKeyNames);
+  checks.part(t.value, t.value_cache, t.v_scale, kValueNames);
+  check_memory(t, caller);
+  CacheWriteConfig& config = plan.config;
+  config.parts = {part_of(t.key, t.key_cache), part_of(t.value, t.value_cache)};
+  const std::int64_t tokens = t.slot_mapping.shape[0];
+  const std::int64_t key_accesses = tokens * config.parts[0].accesses();
+  const std::int64_t value_accesses = tokens * config.parts[1].accesses();
+  config.threads = tune::choose(kSpace, device,
+                                {bits(t.key.type), config.parts[0].vector_elems, key_accesses})[0];
+  config.wide_index = std::max(key_accesses, value_accesses) > (std::int64_t{1} << 30);
+  plan.args = args_of(t);
+  plan.key_blocks = rows::row_blocks(key_accesses, config.threads, caller);
+  plan.launch.grid.x =
+      rows::row_blocks(plan.key_blocks + rows::ceil_div(value_accesses, config.threads), 1, caller);
+  plan.launch.block.x = config.threads;
+  return plan;
+}
+
+std::string ReshapeAndCachePlan::key() const {
+  std::string text = "reshape_and_cache/1 t=" + std::to_string(config.threads) +
+                     (config.wide_index ? " wide" : "");
+  for (const CachePart& part : config.parts) {
+    text += " " + std::to_string(part.heads) + "x" + std::to_string(part.d) +
+            " v=" + std::to_string(part.vector_elems) + (part.converts ? " convert" : " copy");
+  }
+  for (const TensorArg* arg :
+       {&args.key, &args.value, &args.slot_mapping, &args.key_cache, &args.value_cache}) {
+    text += " | " + to_string(*arg);
+  }
+  for (const std::optional<TensorArg>* arg : {&args.k_scale, &args.v_scale, &args.skipped})
+    text += " | " + rows::key_text(*arg);
+  return text;
+}
+
+Parameters ReshapeAndCachePlan::parameters() const {
+  Parameters parameters;
+  auto add = [&](const std::optional<TensorArg>& arg, const std::optional<View>& view) {
+    if (arg) pack(parameters, *arg, *view);
+  };
+  add(args.key, tensors.key);
+  add(args.value, tensors.value);
+  add(args.slot_mapping, tensors.slot_mapping);
+  add(args.k_scale, tensors.k_scale);
+  add(args.v_scale, tensors.v_scale);
+  add(args.key_cache, tensors.key_cache);
+  add(args.value_cache, tensors.value_cache);
+  add(args.skipped, tensors.skipped);
+  parameters.add(key_blocks);
+  return parameters;
+}
+
+void launch_reshape_and_cache(const Stream& stream, const ReshapeAndCachePlan& plan, SourceLoc at) {
+  if (plan.launch.grid.x == 0) return;
+  rows::prepare(stream.device(), plan, at).launch(stream, at);
+}
+
+void reshape_and_cache(const Stream& stream, const CacheWriteTensors& tensors, CacheLayout layout,
+                       SourceLoc at) {
+  launch_reshape_and_cache(
+      stream, plan_reshape_and_cache(stream.device().properties(), tensors, layout, at), at);
+}
+
+}  // namespace tilewright
