@@ -18,6 +18,7 @@ function(tilewright_part name)
     PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(tilewright_${name} PUBLIC ${ARG_DEPENDS} PRIVATE ${ARG_LIBRARIES} tilewright_flags)
   set_property(GLOBAL APPEND PROPERTY TILEWRIGHT_PARTS tilewright_${name})
+  set_property(GLOBAL APPEND PROPERTY TILEWRIGHT_OBJECTS $<TARGET_OBJECTS:tilewright_${name}>)
 
   file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/${name}/*_test.cpp)
   if(TILEWRIGHT_TESTS AND tests)

@@ -31,6 +31,7 @@ target_include_directories(tilewright_kernels
 target_link_libraries(tilewright_kernels
   PUBLIC tilewright_lang tilewright_runtime tilewright_tune PRIVATE tilewright_flags)
 set_property(GLOBAL APPEND PROPERTY TILEWRIGHT_PARTS tilewright_kernels)
+set_property(GLOBAL APPEND PROPERTY TILEWRIGHT_OBJECTS $<TARGET_OBJECTS:tilewright_kernels>)
 
 if(TILEWRIGHT_TESTS AND tests AND TARGET tilewright_io)
   tilewright_test(kernels_test
