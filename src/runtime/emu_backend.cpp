@@ -13,7 +13,10 @@ namespace tilewright::detail {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using EventState = std::optional<Clock::time_point>;
+struct EventState {
+  std::optional<Clock::time_point> time;
+  KnownLaunches known;
+};
 
 struct EmuKernel : LoadedKernel {
   using LoadedKernel::LoadedKernel;
@@ -25,7 +28,7 @@ struct EmuKernel : LoadedKernel {
 
 struct EmuGraph : GraphState {
   using GraphState::GraphState;
-  std::vector<std::function<void()>> work;
+  std::vector<std::function<void(void*)>> work;
 };
 
 struct SmemLimits {
@@ -107,20 +110,25 @@ MemoryInfo EmuBackend::memory() {
   return {.free_bytes = options.limits.memory_bytes, .total_bytes = options.limits.memory_bytes};
 }
 
-void EmuBackend::synchronize(SourceLoc) {}
+void EmuBackend::synchronize(SourceLoc) { order_.host_waits_for_all(); }
 
 DeviceAddress EmuBackend::allocate(std::int64_t bytes, SourceLoc) {
   return machine.allocate(bytes);
 }
 
-void EmuBackend::free(DeviceAddress address) noexcept { machine.free(address); }
+void EmuBackend::free(DeviceAddress address) noexcept {
+  order_.host_waits_for_all();
+  machine.free(address);
+}
 
 void EmuBackend::upload(DeviceAddress to, std::span<const std::byte> from, SourceLoc at) {
   require_host_bytes(static_cast<std::int64_t>(from.size()), "emulator: uploading", at);
+  order_.host_waits_for_all();
   machine.write(to, from);
 }
 
 void EmuBackend::download(std::span<std::byte> to, DeviceAddress from, SourceLoc) {
+  order_.host_waits_for_all();
   machine.read(from, to);
 }
 
@@ -130,33 +138,39 @@ EmuBackend::StreamState* EmuBackend::find_stream(void* handle) {
   return found == streams_.end() ? nullptr : found->get();
 }
 
+std::uint32_t EmuBackend::number_of(void* stream) {
+  const StreamState* state = find_stream(stream);
+  return state == nullptr ? 0 : state->number;
+}
+
 void EmuBackend::queue(void* stream, Work work) {
   StreamState* state = find_stream(stream);
-  if (state == nullptr || !state->capturing) return work();
+  if (state == nullptr || !state->capturing) return work(stream);
   state->captured.push_back(std::move(work));
 }
 
 void EmuBackend::copy_to_device(DeviceAddress to, std::span<const std::byte> from, void* stream) {
-  queue(stream, [this, to, from] { machine.write(to, from); });
+  queue(stream, [this, to, from](void*) { machine.write(to, from); });
 }
 
 void EmuBackend::copy_to_host(std::span<std::byte> to, DeviceAddress from, void* stream) {
-  queue(stream, [this, to, from] { machine.read(from, to); });
+  queue(stream, [this, to, from](void*) { machine.read(from, to); });
 }
 
 void EmuBackend::copy_on_device(DeviceAddress to, DeviceAddress from, std::int64_t bytes,
                                 void* stream) {
-  queue(stream, [this, to, from, bytes] { machine.copy(to, from, bytes); });
+  queue(stream, [this, to, from, bytes](void*) { machine.copy(to, from, bytes); });
 }
 
 void EmuBackend::fill(DeviceAddress to, std::byte value, std::int64_t bytes, void* stream) {
-  queue(stream, [this, to, value, bytes] {
+  queue(stream, [this, to, value, bytes](void*) {
     machine.fill(to, bytes, std::to_integer<std::uint32_t>(value));
   });
 }
 
 void* EmuBackend::create_stream() {
   streams_.push_back(std::make_unique<StreamState>());
+  streams_.back()->number = order_.add_stream();
   return streams_.back().get();
 }
 
@@ -171,30 +185,40 @@ void EmuBackend::refuse_in_capture(void* stream, const char* call) {
               std::string(call) + ": the stream is being captured into a graph; end that first");
 }
 
-void EmuBackend::synchronize_stream(void* stream) { refuse_in_capture(stream, "synchronize"); }
+void EmuBackend::synchronize_stream(void* stream) {
+  refuse_in_capture(stream, "synchronize");
+  order_.host_waits(order_.recorded(number_of(stream)));
+}
 
 bool EmuBackend::stream_done(void* stream) {
   refuse_in_capture(stream, "done");
+  order_.host_waits(order_.recorded(number_of(stream)));
   return true;
 }
 
-void EmuBackend::stream_wait(void*, void*) {}  // work is over when it has been queued
+/// Work is over when it has been queued; what remains is the order that the wait makes.
+void EmuBackend::stream_wait(void* stream, void* event) {
+  order_.stream_waits(number_of(stream), event_state(event).known);
+}
 
 void* EmuBackend::create_event() { return new EventState; }
 
 void EmuBackend::destroy_event(void* event) noexcept { delete &event_state(event); }
 
 void EmuBackend::record_event(void* event, void* stream) {
-  queue(stream, [event] { event_state(event) = Clock::now(); });
+  queue(stream, [this, event](void* on) {
+    event_state(event) = {Clock::now(), order_.recorded(number_of(on))};
+  });
 }
 
-void EmuBackend::synchronize_event(void*) {}
+void EmuBackend::synchronize_event(void* event) { order_.host_waits(event_state(event).known); }
 
 double EmuBackend::elapsed_ms(void* start, void* end) {
-  if (!event_state(start) || !event_state(end)) {
+  const auto &from = event_state(start).time, &to = event_state(end).time;
+  if (!from || !to) {
     throw Error(ErrorKind::user, "elapsed_ms: an event was not recorded; call record first");
   }
-  return std::chrono::duration<double, std::milli>(*event_state(end) - *event_state(start)).count();
+  return std::chrono::duration<double, std::milli>(*to - *from).count();
 }
 
 Ref<LoadedKernel> EmuBackend::load(LoadRequest request, SourceLoc at) {
@@ -257,7 +281,9 @@ void EmuBackend::launch(LaunchState& state, void* stream, SourceLoc) {
                      .cooperative = state.config.cooperative,
                      .params = {bytes.begin(), bytes.end()}};
   // A graph keeps the kernel loaded.
-  queue(stream, [this, launch, kept = state.kernel] {
+  const bool dependent = state.config.dependent;
+  queue(stream, [this, launch, dependent, kept = state.kernel](void* on) mutable {
+    launch.order = order_.launch(number_of(on), dependent);
     last_report = machine.launch(launch, options);
     findings.insert(findings.end(), last_report.findings.begin(), last_report.findings.end());
   });
@@ -284,7 +310,10 @@ Ref<GraphState> EmuBackend::end_capture(const Device& device, void* stream) {
 }
 
 void EmuBackend::abandon_capture(void* stream) noexcept {
-  if (StreamState* state = find_stream(stream)) *state = StreamState{};
+  StreamState* state = find_stream(stream);
+  if (state == nullptr) return;
+  state->capturing = false;
+  state->captured.clear();
 }
 
 void EmuBackend::launch_graph(GraphState& graph, void* stream) {

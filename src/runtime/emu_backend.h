@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/backend.h"
+#include "runtime/stream_order.h"
 #include "tilewright/emulator.h"
 
 #include <functional>
@@ -55,17 +56,20 @@ class EmuBackend : public Backend {
   void launch_graph(GraphState& graph, void* stream) override;
 
  private:
-  using Work = std::function<void()>;
+  using Work = std::function<void(void* stream)>;  ///< of the stream that it runs on
   struct StreamState {
+    std::uint32_t number = 0;  ///< in order_
     bool capturing = false;
     std::vector<Work> captured;
   };
   StreamState* find_stream(void* handle);
+  std::uint32_t number_of(void* stream);
   /// Does the work, or keeps it for the graph that the stream is being captured into.
   void queue(void* stream, Work work);
   void refuse_in_capture(void* stream, const char* call);
 
   std::vector<std::unique_ptr<StreamState>> streams_;
+  StreamOrder order_;
 };
 
 }  // namespace tilewright::detail
