@@ -186,14 +186,20 @@ void print(const Variant& variant, double peer_us, const Options& o) {
   std::printf("\n");
 }
 
+/// What was measured with what.
+struct Context {
+  std::string device, peer, assembler;
+  int driver = 0;
+};
+
 void write_json(std::FILE* file, const std::vector<Variant>& variants, double peer_us,
-                const std::string& peer, const tw::Device& device, const Options& o) {
-  std::fprintf(
-      file,
-      "{\n  \"context\": {\"device\": \"%s\", \"driver\": %d, \"peer\": \"%s\", \"commit\": "
-      "\"%s\"},\n  \"benchmarks\": [\n",
-      device.properties().name.c_str(), device.properties().driver_version, peer.c_str(),
-      o.commit.c_str());
+                const Context& context, const Options& o) {
+  std::fprintf(file,
+               "{\n  \"context\": {\"device\": \"%s\", \"driver\": \"CUDA %d.%d\", "
+               "\"assembler\": \"%s\", \"peer\": \"%s\", \"commit\": \"%s\"},\n"
+               "  \"benchmarks\": [\n",
+               context.device.c_str(), context.driver / 1000, context.driver % 1000 / 10,
+               context.assembler.c_str(), context.peer.c_str(), o.commit.c_str());
   for (const Variant& v : variants) {
     auto [fastest, slowest] = std::minmax_element(v.us.begin(), v.us.end());
     std::fprintf(
@@ -290,7 +296,10 @@ int run(const Options& options) {
   if (!options.json.empty()) {
     std::FILE* file = std::fopen(options.json.c_str(), "w");
     if (file == nullptr) return std::fprintf(stderr, "cannot write %s\n", options.json.c_str()), 2;
-    write_json(file, variants, peer_us, version, device, options);
+    Context context{device.properties().name, version,
+                    field.launches.front().kernel().assembled().assembler,
+                    device.properties().driver_version};
+    write_json(file, variants, peer_us, context, options);
     std::fclose(file);
   }
   return field.wrong == 0 ? 0 : 1;
