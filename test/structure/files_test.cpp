@@ -50,7 +50,7 @@ TEST(Files, SourcesOpenWithTheLicenceTagAndOneSentence) {
 
 TEST(Files, ScriptsAndBuildFilesCarryTheLicenceTag) {
   const std::string tag = "# SPDX-License-Identifier: Apache-2.0";
-  for (const char* folder : {"cmake", "test", "scripts", ".ci"}) {
+  for (const char* folder : {"cmake", "test", "scripts", "python", ".ci"}) {
     for (const SourceFile& file : read_tree(folder, {".cmake", ".sh", ".py", ""})) {
       std::size_t first = line(file, 0).starts_with("#!") ? 1 : 0;
       EXPECT_EQ(line(file, first), tag) << file.path << ":" << first + 1;

@@ -32,6 +32,7 @@ const Parts& allowed_parts() {
       {"kernels", {"base", "layout", "ptx", "lang", "emu", "runtime", "tune"}},
       {"c", {"base", "layout", "ptx", "lang", "emu", "runtime", "tune", "kernels"}},
       {"cli", {"base", "layout", "ptx", "lang", "emu", "runtime", "tune", "io", "kernels"}},
+      {"python", {"base", "layout", "ptx", "lang", "emu", "runtime", "tune", "io", "kernels", "c"}},
   };
   return parts;
 }

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures: reproducible numbers, and PyTorch where it is installed."""
+import os
+
+# Kernels of these tests are the emulator's: nothing is to be kept on disk, and every hit is traced again.
+os.environ.setdefault("TILEWRIGHT_CACHE", "off")
+os.environ.setdefault("TILEWRIGHT_VERIFY_CACHE", "1")
+
+import numpy
+import pytest
+
+
+@pytest.fixture
+def rng():
+    return numpy.random.default_rng(0)
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch")

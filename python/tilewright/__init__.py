@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GPU kernels specialised while a program runs, for PyTorch, JAX, CuPy and NumPy.
+
+``tilewright.ops`` has the operators. Tensors on a GPU run there; arrays in host memory run in the checking
+emulator, and what it finds is raised as :class:`FindingsError`.
+"""
+from . import cache, ops
+from ._core import version as __version__
+from ._emulate import Report, emulate, use_emulator
+from ._findings import Finding, FindingsError, Place
+from ._layout import Layout, layout, layout_functions
+from ._machine import doctor, tune
+
+__all__ = ["Finding", "FindingsError", "Layout", "Place", "Report", "cache", "doctor", "emulate", "layout",
+           "layout_functions", "ops", "tune", "use_emulator"]

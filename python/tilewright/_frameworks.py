@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How tensors of each library are read and made; called by the extension module.
+
+An adapter has ``empty(shape, type, device)`` (device -1: the host), ``zeros(bytes, device)``, ``capturing()``,
+``uses_streams``, and where the library's types have no C exchange API of DLPack either ``describe(tensor)``,
+(address, type, shape, strides in elements, read-only, device), or ``capsule(tensor)``, a DLPack capsule; and
+``stream(device)``, a handle of CUDA's.
+"""
+import sys
+
+# Names of dtypes in NumPy and ml_dtypes, and what the library calls them.
+_TYPES = {
+    "bool": "u8", "int8": "s8", "int16": "s16", "int32": "s32", "int64": "s64", "uint8": "u8", "uint16": "u16",
+    "uint32": "u32", "uint64": "u64", "float16": "f16", "float32": "f32", "float64": "f64", "bfloat16": "bf16",
+    "float8_e4m3fn": "e4m3", "float8_e5m2": "e5m2", "float8_e8m0fnu": "ue8m0",
+}
+_NAMES = {ours: theirs for theirs, ours in _TYPES.items() if theirs != "bool"}
+_BITS_OF_UNSIGNED = {"bf16": "uint16", "e4m3": "uint8", "e5m2": "uint8", "ue8m0": "uint8"}
+
+
+def _type_of(dtype_name):
+    name = _TYPES.get(dtype_name)
+    if name is None:
+        raise ValueError(f"an array has the dtype {dtype_name}, which no operator takes; "
+                         f"they take {', '.join(_TYPES)}")
+    return name
+
+
+def _strides(array):
+    size = array.dtype.itemsize
+    if any(step % size for step in array.strides):
+        raise ValueError(f"an array of dtype {array.dtype} has strides of {array.strides} bytes, "
+                         "which are no whole elements; copy it first")
+    return tuple(step // size for step in array.strides)
+
+
+def _numpy_dtype(numpy, name):
+    """The dtype; unsigned integers of the same width for what NumPy lacks where there is no ml_dtypes."""
+    theirs = _NAMES.get(name)
+    if theirs is None:
+        raise ValueError(f"NumPy has no dtype for outputs of type {name}; give the output as a keyword")
+    if name in _BITS_OF_UNSIGNED:
+        try:
+            import ml_dtypes
+        except ImportError:
+            return numpy.dtype(_BITS_OF_UNSIGNED[name])
+        return numpy.dtype(getattr(ml_dtypes, theirs))
+    return numpy.dtype(theirs)
+
+
+class _NumPy:
+    uses_streams = True
+
+    def describe(self, array):
+        if not array.dtype.isnative:
+            raise ValueError(f"an array has the dtype {array.dtype.str} of foreign byte order; convert it first")
+        address, read_only = array.__array_interface__["data"]
+        return address, _type_of(array.dtype.name), array.shape, _strides(array), read_only, -1
+
+    def empty(self, shape, name, device):
+        numpy = sys.modules["numpy"]
+        return numpy.empty(shape, _numpy_dtype(numpy, name))
+
+
+class _Torch:
+    uses_streams = True
+
+    def __init__(self):
+        import torch
+        self._torch = torch
+        self._dtypes = {ours: getattr(torch, theirs) for ours, theirs in _NAMES.items() if hasattr(torch, theirs)}
+        self._names = {dtype: ours for ours, dtype in self._dtypes.items()}
+        self._names[torch.bool] = "u8"
+        self._devices = {-1: torch.device("cpu")}
+
+    def describe(self, tensor):
+        """For versions before the C exchange API."""
+        name = self._names.get(tensor.dtype)
+        if name is None or tensor.layout is not self._torch.strided or tensor.device.type not in ("cpu", "cuda"):
+            raise ValueError(f"a tensor of {tensor.dtype} on {tensor.device} is none that an operator takes")
+        device = tensor.device.index if tensor.device.type == "cuda" else -1
+        return tensor.data_ptr(), name, tuple(tensor.shape), tensor.stride(), False, device
+
+    def empty(self, shape, name, device):
+        if name not in self._dtypes:
+            raise ValueError(f"PyTorch has no dtype for outputs of type {name}; give the output as a keyword")
+        return self._torch.empty(shape, dtype=self._dtypes[name], device=self._device(device))
+
+    def zeros(self, size, device):
+        return self._torch.zeros(size, dtype=self._torch.uint8, device=self._device(device))
+
+    def stream(self, device):
+        return self._torch.cuda.current_stream(device).cuda_stream
+
+    def capturing(self):
+        return self._torch.cuda.is_current_stream_capturing()
+
+    def _device(self, index):
+        if index not in self._devices:
+            self._devices[index] = self._torch.device("cuda", index)
+        return self._devices[index]
+
+
+class _CuPy:
+    uses_streams = True
+
+    def __init__(self):
+        import cupy
+        self._cupy = cupy
+
+    def describe(self, array):
+        return array.data.ptr, _type_of(array.dtype.name), array.shape, _strides(array), False, array.device.id
+
+    def empty(self, shape, name, device):
+        with self._cupy.cuda.Device(device):
+            return self._cupy.empty(shape, _numpy_dtype(sys.modules["numpy"], name))
+
+    def zeros(self, size, device):
+        with self._cupy.cuda.Device(device):
+            return self._cupy.zeros(size, "uint8")
+
+    def stream(self, device):
+        return self._cupy.cuda.get_current_stream(device).ptr
+
+    def capturing(self):
+        return self._cupy.cuda.get_current_stream().is_capturing()
+
+
+class _JAX:
+    uses_streams = False  # XLA has streams of its own: what it queued is waited for, and so are launches
+
+    def __init__(self):
+        import jax
+        self._jax = jax
+
+    def capsule(self, array):
+        return array.block_until_ready().__dlpack__()
+
+    def empty(self, shape, name, device):
+        jax = self._jax
+        where = jax.devices("cpu")[0] if device < 0 else jax.devices("cuda")[device]
+        array = jax.numpy.empty(shape, _numpy_dtype(sys.modules["numpy"], name), device=where)
+        return array.block_until_ready()
+
+    def zeros(self, size, device):
+        return self.empty((size,), "u8", device)  # XLA's empty arrays are 0
+
+    def capturing(self):
+        return False
+
+
+class _AnyDlpack:
+    """A library that is not known: outputs have to be given, and the default stream is used."""
+    uses_streams = False
+
+    def capsule(self, tensor):
+        return tensor.__dlpack__()
+
+    def empty(self, shape, name, device):
+        raise ValueError(f"an output of type {name} and shape {list(shape)} cannot be made by the library of the "
+                         "first tensor; give it as a keyword")
+
+    zeros = empty
+
+    def capturing(self):
+        return False
+
+
+class _NoArray:
+    uses_streams = True
+
+
+_KNOWN = {"numpy": _NumPy, "torch": _Torch, "cupy": _CuPy, "jax": _JAX, "jaxlib": _JAX}
+_made = {}
+
+
+def adapter_of(kind):
+    """The adapter for tensors of this type; subclasses are as their bases."""
+    for base in kind.__mro__:
+        make = _KNOWN.get(base.__module__.partition(".")[0])
+        if make is not None and hasattr(kind, "__dlpack__"):
+            if make not in _made:
+                _made[make] = make()
+            return _made[make]
+    return _AnyDlpack() if hasattr(kind, "__dlpack__") else _NoArray()

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading and making tensors through the adapters of tilewright._frameworks.
+#include "python/framework.h"
+
+#include "c/tensor.h"
+
+#include <algorithm>
+#include <array>
+#include <nanobind/stl/string.h>
+#include <unordered_map>
+#include <vector>
+
+namespace nb = nanobind;
+
+namespace tilewright::python {
+namespace {
+
+constexpr std::int32_t kDlHost = 1;          // kDLCPU
+constexpr std::int32_t kDlCuda = 2;          // kDLCUDA
+constexpr std::int32_t kDlCudaHost = 3;      // kDLCUDAHost: pinned
+constexpr std::int32_t kDlCudaManaged = 13;  // kDLCUDAManaged
+constexpr const char* kApiCapsule = "dlpack_exchange_api";
+constexpr std::uint32_t kApiMajor = 1;
+
+[[noreturn]] void refuse(const TensorSpec& spec, const std::string& what) {
+  throw Error(ErrorKind::user, "tensor " + std::string(spec.name) + ": " + what);
+}
+
+/// With the first line of the Python error that is set.
+[[noreturn]] void refuse_unreadable(const TensorSpec& spec) {
+  const nb::python_error error;
+  const auto text = nb::cast<std::string>(nb::str(error.value()));
+  refuse(spec, "cannot be read: " + text.substr(0, text.find('\n')));
+}
+
+nb::object attribute_or_none(nb::handle object, const char* name) {
+  return nb::getattr(object, name, nb::none());
+}
+
+/// Null where the type offers none, or only one of a version that is not known here.
+const ExchangeApi* exchange_api(nb::handle type) {
+  const nb::object capsule = attribute_or_none(type, "__dlpack_c_exchange_api__");
+  if (PyCapsule_IsValid(capsule.ptr(), kApiCapsule) == 0) return nullptr;
+  const auto* api =
+      static_cast<const ExchangeApi*>(PyCapsule_GetPointer(capsule.ptr(), kApiCapsule));
+  while (api != nullptr && api->version.major != kApiMajor)
+    api = api->older;
+  return api != nullptr && api->tensor_from_object != nullptr ? api : nullptr;
+}
+
+/// The tensor as a view, with its place.
+void set_view(const tw_tensor& given, const TensorSpec& spec, Tensor& tensor) {
+  const bool host = given.device_type == kDlHost || given.device_type == kDlCudaHost;
+  if (!host && given.device_type != kDlCuda && given.device_type != kDlCudaManaged) {
+    refuse(spec, "is in memory of DLPack's device type " + std::to_string(given.device_type) +
+                     "; it must be 2, a GPU's, or 1, the host's");
+  }
+  tw_tensor on_device = given;  // host memory is copied to an emulated device later
+  on_device.device_type = kDlCuda;
+  tensor.view = c::view_of(on_device, std::string(spec.name));
+  tensor.place = host ? Place::host : Place::cuda;
+  tensor.device_id = given.device_id;
+}
+
+bool numpy_has(Type type) {
+  switch (type) {
+    case bf16:
+    case e4m3:
+    case e5m2:
+    case e2m3:
+    case e3m2:
+    case ue8m0:
+    case ue4m3:
+      return false;
+    default:
+      return true;
+  }
+}
+
+/// Arrays of NumPy without ml_dtypes hold bf16 as u16, and types of a byte as u8.
+void reinterpret_bits(const TensorSpec& spec, View& view) {
+  if (view.type != u8 && view.type != u16) return;
+  if (std::find(spec.types.begin(), spec.types.end(), view.type) != spec.types.end()) return;
+  Type only = Type::none;
+  for (Type type : spec.types) {
+    if (numpy_has(type) || storage_bits(type) != bits(view.type)) continue;
+    if (only != Type::none) return;
+    only = type;
+  }
+  if (only != Type::none) view.type = only;
+}
+
+nb::object shape_tuple(const std::vector<std::int64_t>& shape) {
+  nb::list list;
+  for (std::int64_t extent : shape)
+    list.append(extent);
+  return nb::tuple(list);
+}
+
+nb::object name_of(Type type) {
+  const std::string_view text = name(type);
+  return nb::str(text.data(), text.size());
+}
+
+}  // namespace
+
+Framework::Framework(nb::handle type, nb::object adapter)
+    : type_(nb::borrow(type)), adapter_(std::move(adapter)), api_(exchange_api(type)) {
+  describe_ = attribute_or_none(adapter_, "describe");
+  capsule_ = attribute_or_none(adapter_, "capsule");
+  stream_ = attribute_or_none(adapter_, "stream");
+  uses_streams_ = nb::cast<bool>(adapter_.attr("uses_streams"));
+}
+
+const Framework& Framework::of(nb::handle tensor) {
+  // Never destroyed: Python is gone when static objects are.
+  static auto* const known = new std::unordered_map<PyTypeObject*, const Framework*>();
+  PyTypeObject* type = Py_TYPE(tensor.ptr());
+  const auto found = known->find(type);
+  if (found != known->end()) return *found->second;
+  nb::handle handle(reinterpret_cast<PyObject*>(type));
+  nb::object adapter = nb::module_::import_("tilewright._frameworks").attr("adapter_of")(handle);
+  return *known->emplace(type, new Framework(handle, std::move(adapter))).first->second;
+}
+
+void Framework::describe(nb::handle object, const TensorSpec& spec, Tensor& tensor) const {
+  const nb::object description = describe_(object);
+  const auto text = nb::cast<std::string>(description[1]);
+  const std::optional<Type> type = type_from_name(text);
+  if (!type) refuse(spec, "has the type " + text + ", which is none of the library's");
+  std::vector<std::int64_t> shape, stride;
+  for (nb::handle extent : description[2])
+    shape.push_back(nb::cast<std::int64_t>(extent));
+  for (nb::handle step : description[3])
+    stride.push_back(nb::cast<std::int64_t>(step));
+  if (shape.size() > kMaxViewRank) {
+    refuse(spec, "has " + std::to_string(shape.size()) + " modes; it may have 0 to " +
+                     std::to_string(kMaxViewRank));
+  }
+  tensor.view =
+      make_view(nb::cast<std::uint64_t>(description[0]), *type, shape, stride, SourceLoc{});
+  tensor.read_only = nb::cast<bool>(description[4]);
+  const int device = nb::cast<int>(description[5]);
+  tensor.place = device < 0 ? Place::host : Place::cuda;
+  tensor.device_id = std::max(device, 0);
+}
+
+Tensor Framework::read(nb::handle object, const TensorSpec& spec) const {
+  Tensor tensor;
+  tensor.owner = nb::borrow(object);
+  if (api_ != nullptr) {
+    tw_tensor given;
+    if (api_->tensor_from_object(object.ptr(), &given) != 0) refuse_unreadable(spec);
+    set_view(given, spec, tensor);
+  } else if (!describe_.is_none()) {
+    describe(object, spec, tensor);
+  } else if (!capsule_.is_none()) {
+    tensor.export_ = capsule_(object);
+    void* pointer = PyCapsule_GetPointer(tensor.export_.ptr(), "dltensor");
+    if (pointer == nullptr) throw nb::python_error();
+    set_view(static_cast<const ManagedTensor*>(pointer)->tensor, spec, tensor);
+  } else {
+    const std::string type = nb::cast<std::string>(nb::handle(type_).attr("__name__"));
+    refuse(spec, "is a Python object of type " + type + "; give an array that has __dlpack__");
+  }
+  reinterpret_bits(spec, tensor.view);
+  return tensor;
+}
+
+nb::object Framework::empty(const OutputSpec& output, const Tensor& like) const {
+  const int device = like.place == Place::host ? -1 : like.device_id;
+  return adapter_.attr("empty")(shape_tuple(output.shape), name_of(output.type), device);
+}
+
+nb::object Framework::zeros(std::int64_t bytes, int device_id) const {
+  return adapter_.attr("zeros")(bytes, device_id);
+}
+
+std::uint64_t Framework::address(nb::handle zeros) const {
+  static constexpr std::array kTypes{u8};
+  const TensorSpec spec{.name = "workspace", .shape = "*", .types = kTypes};
+  return read(zeros, spec).view.address;
+}
+
+void* Framework::stream(int device_id) const {
+  if (api_ != nullptr && api_->current_stream != nullptr) {
+    void* stream = nullptr;
+    if (api_->current_stream(kDlCuda, device_id, &stream) != 0) throw nb::python_error();
+    return stream;
+  }
+  if (stream_.is_none()) return nullptr;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a handle of the driver's
+  return reinterpret_cast<void*>(nb::cast<std::uintptr_t>(stream_(device_id)));
+}
+
+bool Framework::capturing() const { return nb::cast<bool>(adapter_.attr("capturing")()); }
+
+}  // namespace tilewright::python

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+// A call from Python: arguments by the schema, outputs made, launched without the GIL.
+#include "python/operator_call.h"
+
+#include "python/emulation.h"
+#include "python/errors.h"
+#include "python/framework.h"
+#include "tilewright/device.h"
+#include "tilewright/stream.h"
+
+#include <algorithm>
+#include <map>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <optional>
+#include <tuple>
+
+namespace nb = nanobind;
+
+namespace tilewright::python {
+namespace {
+
+nb::str to_str(std::string_view text) { return nb::str(text.data(), text.size()); }
+
+void set_option(Arguments& arguments, std::string_view name, nb::handle value) {
+  if (value.is_none()) return;  // the default
+  if (PyBool_Check(value.ptr())) {
+    arguments.set_option(name, value.ptr() == Py_True ? "true" : "false", SourceLoc{});
+  } else if (PyUnicode_Check(value.ptr())) {
+    arguments.set_option(name, nb::cast<std::string_view>(value), SourceLoc{});
+  } else if (PyFloat_Check(value.ptr())) {
+    arguments.set_option(name, PyFloat_AsDouble(value.ptr()), SourceLoc{});
+  } else {  // integers, and whatever else prints as a value
+    const nb::str text(value);
+    arguments.set_option(name, std::string_view(text.c_str()), SourceLoc{});
+  }
+}
+
+/// The devices that calls ran on, opened once.
+const Device& cuda_device(int id) {
+  static auto* const devices = new std::map<int, Device>();  // under the GIL; outlives Python
+  const auto found = devices->find(id);
+  if (found != devices->end()) return found->second;
+  return devices->emplace(id, Device::open("cuda:" + std::to_string(id), SourceLoc{}))
+      .first->second;
+}
+
+/// One call while it is made ready and run.
+class Call {
+ public:
+  explicit Call(const OperatorCall& operator_call)
+      : call_(operator_call),
+        op_(operator_call.op()),
+        arguments_(operator_call.defaults()),
+        tensors_(op_.schema.tensors.size()),
+        wanted_(op_.schema.tensors.size(), false) {}
+
+  void take(const nb::args& args, const nb::kwargs& kwargs);
+  void make_outputs();
+  void run();
+  nb::object results() const;
+
+ private:
+  const TensorSpec& spec(std::size_t index) const { return op_.schema.tensors[index]; }
+  /// Where outputs() lists it: optional outputs only on demand, what is also an input if not read.
+  bool may_be_made(std::size_t index) const {
+    return wanted_[index] || spec(index).presence == Presence::required ||
+           spec(index).role == Role::inout;
+  }
+  void take_tensor(std::size_t index, nb::handle value);
+  void set_tensor(std::size_t index, nb::handle value);
+  void check_place(std::size_t index) const;
+  void run_on_gpu();
+  void run_on_host();
+  nb::object workspace(void* stream);
+
+  const OperatorCall& call_;
+  const Operator& op_;
+  Arguments arguments_;
+  std::vector<std::optional<Tensor>> tensors_;
+  std::vector<bool> wanted_;  ///< optional outputs asked for by True
+  std::vector<bool> made_ = std::vector<bool>(wanted_.size(), false);
+  const Framework* framework_ = nullptr;  ///< of the first tensor
+  const Tensor* first_ = nullptr;
+};
+
+void Call::take(const nb::args& args, const nb::kwargs& kwargs) {
+  const std::vector<std::size_t>& positional = call_.positional();
+  if (args.size() > positional.size()) {
+    arguments_.fail("takes at most " + std::to_string(positional.size()) +
+                        " tensors by position, not " + std::to_string(args.size()) +
+                        "; outputs and options are keywords",
+                    SourceLoc{});
+  }
+  for (std::size_t i = 0; i < args.size(); ++i)
+    take_tensor(positional[i], args[i]);
+  const auto count = static_cast<std::ptrdiff_t>(tensors_.size());
+  for (auto [key, value] : kwargs) {
+    const std::ptrdiff_t index = call_.find(key);
+    if (index < 0) {
+      const auto name = nb::cast<std::string>(key);
+      arguments_.set_option(name, "", SourceLoc{});  // throws: there is none of this name
+    } else if (index < count) {
+      take_tensor(static_cast<std::size_t>(index), value);
+    } else {
+      set_option(arguments_, op_.schema.options[static_cast<std::size_t>(index - count)].name,
+                 value);
+    }
+  }
+}
+
+void Call::take_tensor(std::size_t index, nb::handle value) {
+  if (value.is_none()) return;
+  if (PyBool_Check(value.ptr()) && spec(index).role == Role::output) {
+    wanted_[index] = value.ptr() == Py_True;
+    return;
+  }
+  if (tensors_[index]) {
+    arguments_.fail("'" + std::string(spec(index).name) + "' is given twice", SourceLoc{});
+  }
+  set_tensor(index, value);
+}
+
+void Call::set_tensor(std::size_t index, nb::handle value) {
+  const Framework& framework = Framework::of(value);
+  tensors_[index] = framework.read(value, spec(index));
+  arguments_.set(spec(index).name, tensors_[index]->view, SourceLoc{});
+  if (tensors_[index]->read_only && spec(index).role != Role::input) {
+    arguments_.fail("'" + std::string(spec(index).name) + "' is read-only; it is written to",
+                    SourceLoc{});
+  }
+  if (first_ == nullptr) {
+    framework_ = &framework;
+    first_ = &*tensors_[index];
+    return;
+  }
+  check_place(index);
+}
+
+void Call::check_place(std::size_t index) const {
+  const Tensor& tensor = *tensors_[index];
+  if (tensor.place == first_->place &&
+      (tensor.place == Place::host || tensor.device_id == first_->device_id))
+    return;
+  const auto where = [](const Tensor& each) {
+    return each.place == Place::host ? std::string("the host's memory")
+                                     : "cuda:" + std::to_string(each.device_id);
+  };
+  arguments_.fail("'" + std::string(spec(index).name) + "' is in " + where(tensor) +
+                      ", the first tensor in " + where(*first_) + "; move them together",
+                  SourceLoc{});
+}
+
+void Call::make_outputs() {
+  bool missing = first_ == nullptr;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    missing |= !tensors_[i] && spec(i).role != Role::input && may_be_made(i);
+  }
+  if (!missing) return;
+  arguments_.check(Arguments::Outputs::optional, SourceLoc{});
+  if (first_ == nullptr) arguments_.fail("no tensor is given", SourceLoc{});
+  for (const OutputSpec& output : op_.outputs(arguments_)) {
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      if (spec(i).name != output.name || tensors_[i]) continue;
+      if (!may_be_made(i)) continue;
+      set_tensor(i, framework_->empty(output, *first_));
+      made_[i] = true;
+    }
+  }
+}
+
+nb::object Call::workspace(void* stream) {
+  if (op_.workspace_bytes == nullptr) return nb::none();
+  const std::int64_t bytes = op_.workspace_bytes(arguments_);
+  if (bytes == 0) return nb::none();
+  using Key = std::tuple<const Operator*, int, void*, std::int64_t>;
+  static auto* const kept = new std::map<Key, nb::object>();  // under the GIL; outlives Python
+  const bool capturing = framework_->capturing();
+  const Key key{&op_, first_->device_id, stream, bytes};
+  const auto found = kept->find(key);
+  nb::object memory = capturing || found == kept->end()
+                          ? framework_->zeros(bytes, first_->device_id)
+                          : found->second;
+  // What a graph allocates is the graph's: it is zeroed at each replay and not kept.
+  if (!capturing && found == kept->end()) kept->emplace(key, memory);
+  arguments_.set_workspace({framework_->address(memory), bytes});
+  return memory;
+}
+
+void Call::run_on_gpu() {
+  const Device& device = cuda_device(first_->device_id);
+  void* stream = framework_->stream(first_->device_id);
+  const nb::object memory = workspace(stream);
+  const nb::gil_scoped_release released;
+  const Stream queue = Stream::wrap(device, stream);
+  op_.launch(device, queue, arguments_);
+  if (!framework_->uses_streams()) queue.synchronize();
+}
+
+void Call::run_on_host() {
+  std::vector<HostTensor> tensors;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    if (tensors_[i]) tensors.push_back({spec(i).name, spec(i).role, tensors_[i]->view});
+  }
+  std::vector<emu::Diagnostic> found;
+  {
+    const nb::gil_scoped_release released;
+    found = run_in_emulator(op_, arguments_, tensors);
+  }
+  if (!found.empty()) throw Findings(std::move(found));
+}
+
+void Call::run() {
+  if (first_->place == Place::host) {
+    run_on_host();
+  } else {
+    run_on_gpu();
+  }
+}
+
+nb::object Call::results() const {
+  nb::list list;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    if (tensors_[i] && (spec(i).role == Role::output || made_[i])) list.append(tensors_[i]->owner);
+  }
+  if (list.size() == 0) return nb::none();
+  if (list.size() == 1) return list[0];
+  return nb::tuple(list);
+}
+
+nb::dict dict_of(const TensorSpec& spec) {
+  nb::dict dict;
+  dict["name"] = spec.name;
+  dict["role"] = spec.role == Role::input    ? "input"
+                 : spec.role == Role::output ? "output"
+                                             : "inout";
+  dict["optional"] = spec.presence == Presence::optional;
+  dict["shape"] = spec.shape;
+  nb::list types;
+  for (Type type : spec.types)
+    types.append(to_str(name(type)));
+  dict["types"] = types;
+  dict["may_alias"] = spec.may_alias;
+  dict["doc"] = spec.doc;
+  return dict;
+}
+
+const char* word(OptionType type) {
+  switch (type) {
+    case OptionType::real:
+      return "real";
+    case OptionType::integer:
+      return "integer";
+    case OptionType::boolean:
+      return "boolean";
+    case OptionType::choice:
+      return "choice";
+    case OptionType::text:
+      return "text";
+  }
+  return "";
+}
+
+nb::dict dict_of(const OptionSpec& spec) {
+  nb::dict dict;
+  dict["name"] = spec.name;
+  dict["type"] = word(spec.type);
+  dict["default"] = spec.default_text;
+  nb::list words;
+  for (std::string_view each : spec.words)
+    words.append(to_str(each));
+  dict["words"] = words;
+  dict["least"] = spec.least;
+  dict["most"] = spec.most;
+  dict["doc"] = spec.doc;
+  return dict;
+}
+
+View described(const TensorSpec& spec, nb::handle description, std::size_t index) {
+  const auto text = nb::cast<std::string>(description[0]);
+  const std::optional<Type> type = type_from_name(text);
+  if (!type) throw Error(ErrorKind::user, "tensor " + std::string(spec.name) + ": no type " + text);
+  std::vector<std::int64_t> shape, stride;
+  for (nb::handle extent : description[1])
+    shape.push_back(nb::cast<std::int64_t>(extent));
+  for (nb::handle step : description[2])
+    stride.push_back(nb::cast<std::int64_t>(step));
+  // An address apart from those of the others: the tensor has no memory.
+  const std::uint64_t address = (static_cast<std::uint64_t>(index) + 1) << 48;
+  return make_view(address, *type, shape, stride, SourceLoc{});
+}
+
+}  // namespace
+
+OperatorCall::OperatorCall(const Operator& op) : op_(op), defaults_(op.schema) {
+  const Schema& schema = op.schema;
+  for (std::size_t i = 0; i < schema.tensors.size(); ++i) {
+    if (schema.tensors[i].role != Role::output) positional_.push_back(i);
+    keywords_[to_str(schema.tensors[i].name)] = i;
+  }
+  for (std::size_t i = 0; i < schema.options.size(); ++i)
+    keywords_[to_str(schema.options[i].name)] = schema.tensors.size() + i;
+}
+
+std::ptrdiff_t OperatorCall::find(nb::handle keyword) const {
+  PyObject* index = PyDict_GetItemWithError(keywords_.ptr(), keyword.ptr());
+  return index == nullptr ? -1 : PyLong_AsSsize_t(index);
+}
+
+nb::object OperatorCall::call(const nb::args& args, const nb::kwargs& kwargs) const {
+  Call call(*this);
+  call.take(args, kwargs);
+  call.make_outputs();
+  call.run();
+  return call.results();
+}
+
+nb::list OperatorCall::outputs(const nb::dict& inputs, const nb::dict& options) const {
+  Arguments arguments(defaults_);
+  for (auto [key, value] : inputs) {
+    const auto name = nb::cast<std::string>(key);
+    const std::ptrdiff_t index = find(key);
+    if (index < 0) arguments.find(name);  // throws: there is none of this name
+    const auto i = static_cast<std::size_t>(index);
+    arguments.set(name, described(op_.schema.tensors[i], value, i), SourceLoc{});
+  }
+  for (auto [key, value] : options)
+    set_option(arguments, nb::cast<std::string_view>(key), value);
+  arguments.check(Arguments::Outputs::optional, SourceLoc{});
+  nb::list list;
+  for (const OutputSpec& output : op_.outputs(arguments)) {
+    nb::list shape;
+    for (std::int64_t extent : output.shape)
+      shape.append(extent);
+    list.append(nb::make_tuple(to_str(output.name), to_str(name(output.type)), nb::tuple(shape)));
+  }
+  return list;
+}
+
+nb::dict OperatorCall::schema() const {
+  const Schema& schema = op_.schema;
+  nb::dict dict;
+  dict["name"] = schema.name;
+  dict["version"] = schema.version;
+  dict["formula"] = schema.formula;
+  dict["doc"] = schema.doc;
+  nb::list tensors, options;
+  for (const TensorSpec& spec : schema.tensors)
+    tensors.append(dict_of(spec));
+  for (const OptionSpec& spec : schema.options)
+    options.append(dict_of(spec));
+  dict["tensors"] = tensors;
+  dict["options"] = options;
+  return dict;
+}
+
+void bind_operator_call(nb::module_& module) {
+  register_errors();
+  nb::class_<OperatorCall>(module, "Operator", nb::dynamic_attr())
+      .def("__call__", &OperatorCall::call)
+      .def("outputs", &OperatorCall::outputs, nb::arg("inputs"), nb::arg("options") = nb::dict())
+      .def_prop_ro("schema", &OperatorCall::schema);
+}
+
+void add_operator(nb::module_& module, const Operator& op) {
+  const nb::module_ documentation = nb::module_::import_("tilewright._documentation");
+  nb::object callable = nb::cast(OperatorCall(op));
+  callable.attr("__name__") = op.schema.name;
+  callable.attr("__doc__") = documentation.attr("describe")(callable.attr("schema"));
+  module.attr(to_str(op.schema.name)) = callable;
+}
+
+}  // namespace tilewright::python

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// An operator as a callable of Python's: what tilewright.ops has, and extensions of users.
+#pragma once
+
+#include "tilewright/operator.h"
+
+#include <cstddef>
+#include <nanobind/nanobind.h>
+#include <vector>
+
+namespace tilewright::python {
+
+/// Inputs and inouts are positional in the schema's order, or keywords; options and outputs are
+/// keywords. Outputs that are not given are made by the library of the first tensor; optional ones
+/// where their keyword is True. The result is the outputs in the schema's order: one, or a tuple.
+class OperatorCall {
+ public:
+  /// Pre: the operator outlives it.
+  explicit OperatorCall(const Operator& op);
+
+  nanobind::object call(const nanobind::args& args, const nanobind::kwargs& kwargs) const;
+
+  /// What call() would make, [(name, type, shape)], from descriptions {name: (type, shape,
+  /// strides)} of the inputs and the options.
+  nanobind::list outputs(const nanobind::dict& inputs, const nanobind::dict& options) const;
+
+  /// The schema in Python's own types.
+  nanobind::dict schema() const;
+
+  const Operator& op() const { return op_; }
+  const Arguments& defaults() const { return defaults_; }
+  const std::vector<std::size_t>& positional() const { return positional_; }
+  /// The index of a tensor, the number of tensors plus that of an option, or -1.
+  std::ptrdiff_t find(nanobind::handle keyword) const;
+
+ private:
+  const Operator& op_;
+  Arguments defaults_;                   ///< no tensors
+  std::vector<std::size_t> positional_;  ///< indices of inputs and inouts
+  nanobind::dict keywords_;
+};
+
+/// Registers the class in a module; `tilewright` has to be importable. Once a module.
+void bind_operator_call(nanobind::module_& module);
+
+/// Adds the operator to the module under its name.
+void add_operator(nanobind::module_& module, const Operator& op);
+
+}  // namespace tilewright::python
