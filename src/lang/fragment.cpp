@@ -96,7 +96,7 @@ Value Fragment::Slot::get() const {
   }
   Value whole = word_value(word);
   int width = 32 / per_word;
-  Value shift = ValueAccess::constant(u32, width * (index_ % per_word));
+  Value shift = ValueAccess::constant(u32, std::int64_t{width} * (index_ % per_word));
   Value moved = tracer.pure("shr.u32", u32, {&whole, &shift}, at_);
   Value mask = ValueAccess::constant(u32, (1 << width) - 1);
   Value element_word = tracer.pure("and.b32", u32, {&moved, &mask}, at_);
@@ -137,7 +137,7 @@ const Fragment::Slot& Fragment::Slot::operator=(const Arg& value) const {
   int width = 32 / per_word;
   tracer.emit("bfi.b32",
               {ptx::reg(word), ptx::reg(wide), ptx::reg(word),
-               ptx::imm(width * (index_ % per_word)), ptx::imm(width)},
+               ptx::imm(std::int64_t{width} * (index_ % per_word)), ptx::imm(width)},
               at_);
   return *this;
 }
