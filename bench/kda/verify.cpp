@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures kda_conv_verify on a GPU: 96 shapes beside Triton's best and the ceilings of the same
 // run, all tilings (--sweep), and many repeats that must give the same bits (--repeats).
-#include "kernels/kda_conv_verify/kda_conv_verify.h"
-#include "tilewright/tilewright.h"
+#include "bench/kda/shapes.h"
 
 #include <algorithm>
 #include <atomic>
@@ -13,13 +12,14 @@
 #include <ctime>
 #include <fstream>
 #include <map>
-#include <numeric>
 #include <sstream>
 #include <thread>
 
 namespace tw = tilewright;
 
 namespace {
+
+using namespace tw::bench;  // NOLINT(google-build-using-namespace): its own header
 
 constexpr const char* kUsage =
     "usage: kda_verify [--device cuda:N] [--mode shapes|sweep|repeats] [--repeats N]\n"
@@ -30,121 +30,6 @@ struct Options {
   int repeats = 100000;
   int tokens = 0;  ///< of a sweep; 0: all
 };
-
-constexpr std::int64_t kHead = 128;
-constexpr std::int64_t kBeyondCache = 240'000'000;  // bytes of the sets that launches rotate over
-constexpr std::int64_t kPool = std::int64_t{6} << 30;
-constexpr double kSampleUs = 1500;
-constexpr int kSamples = 7;
-
-struct Shape {
-  int tokens = 4, heads = 8;
-  std::int64_t rows = 1;
-};
-
-std::string name_of(const Shape& s) {
-  return "T=" + std::to_string(s.tokens) + " H=" + std::to_string(s.heads) +
-         " N=" + std::to_string(s.rows);
-}
-
-/// The bytes of the contract's cost model.
-double bytes_of(const Shape& s) {
-  return static_cast<double>(s.rows) * s.heads * (74752 + 71426.0 * s.tokens) + 8196.0 * s.heads;
-}
-
-/// Memory for all sets of a shape's tensors, filled once with random bf16 numbers: two of them are
-/// an f32 number of as much.
-class Pool {
- public:
-  explicit Pool(const tw::Device& device) : memory_(device, kPool) {
-    constexpr std::size_t kBlock = 3 << 20;  // bytes
-    std::vector<std::byte> block(kBlock);
-    std::uint32_t state = 1;
-    for (std::size_t at = 0; at < kBlock; at += 2) {
-      state = state * 1664525u + 1013904223u;
-      double value = static_cast<double>(state >> 8) * 0x1p-24 - 0.5;
-      auto bits = static_cast<std::uint16_t>(tw::encode(tw::bf16, value));
-      std::memcpy(&block[at], &bits, 2);
-    }
-    tw::Stream stream(device);
-    auto size = static_cast<std::int64_t>(kBlock);
-    memory_.upload(block);
-    for (std::int64_t filled = size; filled < kPool; filled *= 2)
-      tw::copy_on_device(memory_.address() + static_cast<std::uint64_t>(filled), memory_.address(),
-                         std::min(filled, kPool - filled), stream);
-    stream.synchronize();
-  }
-  void clear() { used_ = 0; }
-  std::int64_t left() const { return kPool - used_; }
-  tw::View take(tw::Type type, std::vector<std::int64_t> shape) {
-    tw::View view =
-        tw::make_view(memory_.address() + static_cast<std::uint64_t>(used_), type, shape);
-    used_ += (tw::size_bytes(view) + 255) / 256 * 256;
-    return view;
-  }
-  tw::View indices(std::int64_t rows) {
-    std::vector<int> identity(static_cast<std::size_t>(rows));
-    std::iota(identity.begin(), identity.end(), 0);
-    std::int64_t offset = used_;
-    tw::View view = take(tw::s32, {rows});
-    memory_.upload(std::as_bytes(std::span(identity)), offset);
-    return view;
-  }
-
- private:
-  tw::Buffer memory_;
-  std::int64_t used_ = 0;
-};
-
-tw::KdaConvVerifyTensors take_set(Pool& pool, const Shape& s) {
-  std::int64_t n = s.rows, t = s.tokens, h = s.heads, d = 3 * h * kHead;
-  return {.mixed_qkv = pool.take(tw::bf16, {n * t, d}),
-          .conv_weight = pool.take(tw::f32, {d, 4}),
-          .conv_bias = pool.take(tw::f32, {d}),
-          .conv_state = pool.take(tw::f32, {n, d, 3}),
-          .conv_state_indices = pool.indices(n),
-          .intermediate_state_indices = pool.indices(n),
-          .a = pool.take(tw::bf16, {n, t, h, kHead}),
-          .b = pool.take(tw::bf16, {n, t, h}),
-          .A_log = pool.take(tw::f32, {h}),
-          .dt_bias = pool.take(tw::f32, {h, kHead}),
-          .ssm_states = pool.take(tw::f32, {n, h, kHead, kHead}),
-          .cache_indices = pool.indices(n),
-          .out = pool.take(tw::bf16, {n, t, h, kHead}),
-          .intermediate_states_buffer = pool.take(tw::f32, {n, t, h, kHead, kHead}),
-          .intermediate_conv_window = pool.take(tw::f32, {n, t, d, 3})};
-}
-
-tw::KdaConvVerifyOptions options_of_bench() {
-  tw::KdaConvVerifyOptions options;
-  options.gate.lower_bound = -5.0f;
-  return options;
-}
-
-/// The median of some replays, in microseconds a launch; `launch(i)` queues launch i.
-template <class Launch>
-double time_us(const tw::Stream& stream, int sets, double guess_us, Launch&& launch) {
-  int count = std::clamp(static_cast<int>(kSampleUs / guess_us), std::min(sets, 2), 1000);
-  tw::Graph graph = tw::Graph::capture(stream, [&] {
-    for (int i = 0; i < count; ++i)
-      launch(i);
-  });
-  tw::Event start(stream.device()), end(stream.device());
-  std::vector<double> us;
-  for (int sample = -1; sample < kSamples; ++sample) {  // -1 warms up
-    start.record(stream);
-    graph.launch(stream);
-    end.record(stream);
-    double each = tw::elapsed_ms(start, end) * 1000 / count;
-    if (sample >= 0) us.push_back(each);
-  }
-  std::nth_element(us.begin(), us.begin() + kSamples / 2, us.end());
-  return us[kSamples / 2];
-}
-
-tw::PreparedLaunch prepare(const tw::Device& device, const tw::KdaConvVerifyPlan& plan) {
-  return tw::rows::prepare(device, plan, tw::SourceLoc::here());
-}
 
 class Bench {
  public:

@@ -123,15 +123,16 @@ History load_history(const Tensor& state, const Value& line, const Value& channe
 void store_window_if(const Value& active, const Tensor& line, const Value& channel,
                      const Inputs& inputs) {
   if (!taps_contiguous(line)) {
-    for (int tap = 0; tap < kHistory; ++tap)
+    for (int tap = 0; tap < kHistory; ++tap) {
       store_if(active, line(channel, tap),
-               inputs[static_cast<std::size_t>(tap + 1)].to(line.type()));
+               inputs[static_cast<std::size_t>(tap) + 1].to(line.type()));
+    }
     return;
   }
   Fragment all = Fragment::undefined(f32, kLaneChannels * kHistory);
   for (int i = 0; i < kLaneChannels; ++i) {
     for (int tap = 0; tap < kHistory; ++tap)
-      all[i * kHistory + tap] = inputs[static_cast<std::size_t>(tap + 1)][i];
+      all[i * kHistory + tap] = inputs[static_cast<std::size_t>(tap) + 1][i];
   }
   store_if(active, line(channel, 0), all.to(line.type()));
 }

@@ -18,16 +18,19 @@ struct Checks {
     const View& k = t.k_records;
     bool fits = view.rank == 4 && view.shape[0] == k.shape[0] && view.shape[1] == k.shape[1] &&
                 view.shape[2] == t.state.shape[1] && view.shape[3] == last;
-    if (!fits || !is_row_major(view))
+    if (!fits || !is_row_major(view)) {
       fail(std::string(which) + " is " + to_string(view) + "; it must be contiguous [N,T,HV," +
            std::to_string(last) + "] with k_records' N and T");
+    }
     rows::check_apart(view, which, t.state, "state", caller);
   }
 
   void indices(const View& view, const char* which) const {
-    if (!rows::is_index_type(view.type) || view.rank != 1 || view.shape[0] != t.k_records.shape[0])
+    if (!rows::is_index_type(view.type) || view.rank != 1 ||
+        view.shape[0] != t.k_records.shape[0]) {
       fail(std::string(which) + " is " + to_string(view) + "; it must be s32 or s64 [" +
            std::to_string(t.k_records.shape[0]) + "]");
+    }
     rows::check_apart(view, which, t.state, "state", caller);
   }
 
@@ -36,9 +39,10 @@ struct Checks {
     bool fits = state.type == f32 && state.rank == 4 && is_row_major(state) &&
                 (state.shape[3] == 64 || state.shape[3] == 128) && state.shape[2] >= 32 &&
                 state.shape[2] % 32 == 0;
-    if (!fits)
+    if (!fits) {
       fail("state is " + to_string(state) +
            "; it must be contiguous f32 [slots,HV,V,K], K 64 or 128 and V a multiple of 32");
+    }
     if (t.k_records.rank != 4)
       fail("k_records is " + to_string(t.k_records) + "; it must be [N,T,HV,K]");
     tensor(t.k_records, "k_records", state.shape[3]);
@@ -46,9 +50,10 @@ struct Checks {
     tensor(t.d_records, "d_records", state.shape[2]);
     indices(t.accepted, "accepted");
     if (t.indices) indices(*t.indices, "indices");
-    if (!t.indices && state.shape[0] < t.k_records.shape[0])
+    if (!t.indices && state.shape[0] < t.k_records.shape[0]) {
       fail("state is " + to_string(state) +
            "; it must have at least N = " + std::to_string(t.k_records.shape[0]) + " slots");
+    }
   }
 };
 

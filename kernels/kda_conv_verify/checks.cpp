@@ -68,9 +68,10 @@ class Checks {
     if (t_.intermediate_conv_window)
       type_is(*t_.intermediate_conv_window, "intermediate_conv_window", t_.conv_state.type);
     for (const auto& [view, which] : indices()) {
-      if (!rows::is_index_type(view->type))
+      if (!rows::is_index_type(view->type)) {
         fail(std::string(which) + " has type " + std::string(name(view->type)) +
              "; it must be s32 or s64");
+      }
     }
   }
 
@@ -171,9 +172,10 @@ class Checks {
   }
 
   void flatten(View& view, const char* which, std::int64_t elems) const {
-    if (size(view) != elems || !is_row_major(view))
+    if (size(view) != elems || !is_row_major(view)) {
       fail(std::string(which) + " is " + to_string(view) + "; it must have " +
            std::to_string(elems) + " contiguous elements");
+    }
     view.rank = 1;
     view.shape = {elems};
     view.stride = {1};
@@ -226,9 +228,10 @@ class Checks {
       shape_is(buffer, "intermediate_states_buffer", {-1, -1, s_.v_heads, s_.v, s_.k});
       steps(buffer, "intermediate_states_buffer");
       bool by_row = options_.snapshot_index_mode == SnapshotIndexMode::by_row;
-      if (by_row && buffer.shape[0] < s_.n)
+      if (by_row && buffer.shape[0] < s_.n) {
         fail("intermediate_states_buffer is " + to_string(buffer) +
              "; it must have at least N = " + std::to_string(s_.n) + " rows");
+      }
     }
     if (t_.intermediate_conv_window) {
       shape_is(*t_.intermediate_conv_window, "intermediate_conv_window", {-1, -1, s_.d, 3});
@@ -241,9 +244,10 @@ class Checks {
     auto channel = static_cast<std::size_t>(view.rank - 2);
     std::int64_t of_channel = view.stride[channel], of_tap = view.stride[channel + 1];
     bool fits = (of_channel == 3 && of_tap == 1) || (of_channel == 1 && of_tap == s_.d);
-    if (!fits)
+    if (!fits) {
       fail(std::string(which) + " is " + to_string(view) +
            "; its last strides must be 3, 1 (taps next to each other) or 1, D (channels)");
+    }
   }
 
   void strides() const {
@@ -308,9 +312,10 @@ class Checks {
     if (options_.gate.lower_bound) finite(*options_.gate.lower_bound, "lower_bound");
     finite(options_.gate.softplus_beta, "softplus_beta");
     finite(options_.gate.softplus_threshold, "softplus_threshold");
-    if (options_.gate.softplus_beta <= 0)
+    if (options_.gate.softplus_beta <= 0) {
       fail("softplus_beta=" + std::to_string(options_.gate.softplus_beta) +
            "; it must be greater than 0");
+    }
   }
 
   KdaConvVerifyTensors t_;

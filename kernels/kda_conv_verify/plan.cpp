@@ -44,7 +44,7 @@ KdaConvVerifyConfig config_of(const KdaConvVerifyTensors& t, const KdaConvVerify
   config.k = static_cast<int>(t.ssm_states.shape[3]);
   config.v = static_cast<int>(t.ssm_states.shape[2]);
   std::int64_t qk_channels = t.mixed_qkv.shape[1] - std::int64_t{config.v_heads} * config.v;
-  config.q_heads = static_cast<int>(qk_channels / (2 * config.k));
+  config.q_heads = static_cast<int>(qk_channels / 2 / config.k);
   config.safe_gate = options.gate.lower_bound.has_value();
   config.l2norm = options.use_qk_l2norm;
   config.by_index = options.snapshot_index_mode == SnapshotIndexMode::by_index;

@@ -201,6 +201,7 @@ std::vector<Value> KdaStages::token_values(const KdaShared& shared, const Value&
   int rows = c_.tiling.rows_per_lane;
   Fragment values = load(shared.v(slot, first_row + kda::row_of_lane() * rows), rows);
   std::vector<Value> list;
+  list.reserve(static_cast<std::size_t>(rows));
   for (int r = 0; r < rows; ++r)
     list.push_back(values[r]);
   return list;

@@ -48,6 +48,8 @@ KdaTiling large_batch_tiling(std::int64_t work) {
   } else if (work <= 128) {
     tiling.tile_rows = 64;
     tiling.rows_per_lane = 2;
+  } else if (work >= 2048) {
+    tiling.blocks_per_sm = 1;  // fewer streams of writes at a time
   }
   return tiling;
 }

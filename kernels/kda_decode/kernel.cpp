@@ -138,9 +138,10 @@ class DecodeKernel {
       values.push_back(v[r]);
     std::vector<kda::RowResult> results = state_.advance(vectors_of(rows, token), values);
     if (p_.t.snapshots) {
-      for (int r = 0; r < count; ++r)
+      for (int r = 0; r < count; ++r) {
         state_.store(
             r, p_.t.snapshots->slice(coord({token.n, token.t, rows.v_head, rows.first + r, _})));
+      }
     }
     Fragment out(f32, count);
     for (int r = 0; r < count; ++r)

@@ -84,9 +84,10 @@ class Checks {
 
   void flatten(View& view, const char* which, std::vector<std::int64_t> shape) const {
     std::int64_t elems = element_count(shape);
-    if (size(view) != elems || !is_row_major(view))
+    if (size(view) != elems || !is_row_major(view)) {
       fail(std::string(which) + " is " + to_string(view) + "; it must have " +
            std::to_string(elems) + " contiguous elements");
+    }
     view = make_view(view.address, view.type, shape);
   }
 
@@ -95,12 +96,14 @@ class Checks {
     if (t_.v.rank != 4) fail("v is " + to_string(t_.v) + "; it must be [N,T,HV,V]");
     std::int64_t n = t_.q.shape[0], t = t_.q.shape[1], heads = t_.q.shape[2], k = t_.q.shape[3];
     std::int64_t v_heads = t_.v.shape[2], v = t_.v.shape[3];
-    if (heads < 1 || v_heads < heads || v_heads % heads != 0)
+    if (heads < 1 || v_heads < heads || v_heads % heads != 0) {
       fail("q is " + to_string(t_.q) + " and v " + to_string(t_.v) +
            "; HV must be a multiple of H");
-    if ((k != 64 && k != 128) || v < 32 || v % 32 != 0)
+    }
+    if ((k != 64 && k != 128) || v < 32 || v % 32 != 0) {
       fail("q is " + to_string(t_.q) + " and v " + to_string(t_.v) +
            "; K must be 64 or 128 and V a multiple of 32 for this kernel");
+    }
     shape_is(t_.k, "k", {n, t, heads, k});
     shape_is(t_.v, "v", {n, t, v_heads, v});
     if (options_.scalar_gate) shape_is(t_.a, a_name(), {n, t, v_heads});
@@ -109,17 +112,19 @@ class Checks {
     shape_is(t_.out, "out", {n, t, v_heads, v});
     if (t_.A_log) flatten(*t_.A_log, "A_log", {v_heads});
     if (t_.dt_bias) flatten(*t_.dt_bias, "dt_bias", {v_heads, k});
-    if (t_.cu_seqlens && (t_.cu_seqlens->rank != 1 || t_.cu_seqlens->shape[0] < 1 || n != 1))
+    if (t_.cu_seqlens && (t_.cu_seqlens->rank != 1 || t_.cu_seqlens->shape[0] < 1 || n != 1)) {
       fail("cu_seqlens is " + to_string(*t_.cu_seqlens) + " and q " + to_string(t_.q) +
            "; they must be [N+1] and [1,tokens,H,K]");
+    }
     std::int64_t requests = t_.cu_seqlens ? t_.cu_seqlens->shape[0] - 1 : n;
     if (t_.indices) shape_is(*t_.indices, "indices", {requests});
     auto state_is = [&](const View& state, const char* which) {
       bool vk = options_.state_layout == StateLayout::vk;
       shape_is(state, which, {-1, v_heads, vk ? v : k, vk ? k : v});
-      if (!t_.indices && state.shape[0] < requests)
+      if (!t_.indices && state.shape[0] < requests) {
         fail(std::string(which) + " is " + to_string(state) +
              "; it must have at least N = " + std::to_string(requests) + " slots");
+      }
     };
     if (t_.state) state_is(*t_.state, "state");
     if (t_.final_state) state_is(*t_.final_state, "final_state");
@@ -178,9 +183,10 @@ class Checks {
     if (options_.scale) finite(*options_.scale, "scale");
     if (options_.gate.lower_bound) finite(*options_.gate.lower_bound, "lower_bound");
     finite(options_.gate.softplus_threshold, "softplus_threshold");
-    if (!(options_.gate.softplus_beta > 0) || !std::isfinite(options_.gate.softplus_beta))
+    if (!(options_.gate.softplus_beta > 0) || !std::isfinite(options_.gate.softplus_beta)) {
       fail("softplus_beta=" + std::to_string(options_.gate.softplus_beta) +
            "; it must be finite and greater than 0");
+    }
     if (!options_.scalar_gate && decay_given() && t_.dt_bias)
       fail("dt_bias without A_log or lower_bound: a is the log decay itself; leave dt_bias out");
   }

@@ -61,30 +61,35 @@ class Checks {
   }
 
   void shapes() const {
-    if (t_.q.rank != 4 || t_.v.rank != 4)
+    if (t_.q.rank != 4 || t_.v.rank != 4) {
       fail("q is " + to_string(t_.q) + " and v " + to_string(t_.v) +
            "; they must be [N,T,H,K] and [N,T,HV,V], or without T or N");
+    }
     std::int64_t n = t_.q.shape[0], t = t_.q.shape[1], heads = t_.q.shape[2], k = t_.q.shape[3];
     std::int64_t v_heads = t_.v.shape[2], v = t_.v.shape[3];
-    if (heads < 1 || v_heads < heads || v_heads % heads != 0)
+    if (heads < 1 || v_heads < heads || v_heads % heads != 0) {
       fail("q is " + to_string(t_.q) + " and v " + to_string(t_.v) +
            "; HV must be a multiple of H");
-    if ((k != 64 && k != 128) || v < 32 || v % 32 != 0)
+    }
+    if ((k != 64 && k != 128) || v < 32 || v % 32 != 0) {
       fail("q is " + to_string(t_.q) + " and v " + to_string(t_.v) +
            "; K must be 64 or 128 and V a multiple of 32 for this kernel");
+    }
     shape_is(t_.k, "k", {n, t, heads, k});
     shape_is(t_.v, "v", {n, t, v_heads, v});
     shape_is(t_.out, "out", {n, t, v_heads, v});
     shape_is(t_.decay, "decay", {heads});
-    if (t_.cu_seqlens && (t_.cu_seqlens->rank != 1 || t_.cu_seqlens->shape[0] < 1 || n != 1))
+    if (t_.cu_seqlens && (t_.cu_seqlens->rank != 1 || t_.cu_seqlens->shape[0] < 1 || n != 1)) {
       fail("cu_seqlens is " + to_string(*t_.cu_seqlens) + " and q " + to_string(t_.q) +
            "; they must be [N+1] and [1,tokens,H,K]");
+    }
     std::int64_t requests = t_.cu_seqlens ? t_.cu_seqlens->shape[0] - 1 : n;
     if (t_.indices) shape_is(*t_.indices, "indices", {requests});
     if (t_.state) shape_is(*t_.state, "state", {-1, v_heads, v, k});
-    if (t_.state && !t_.indices && t_.state->shape[0] < requests)
+    if (t_.state && !t_.indices && t_.state->shape[0] < requests) {
       fail("state is " + to_string(*t_.state) +
            "; it must have at least N = " + std::to_string(requests) + " slots");
+    }
     for (auto [view, which] : {std::pair{&t_.q, "q"}, {&t_.k, "k"}, {&t_.v, "v"}}) {
       if (view->stride[3] != 1)
         fail(std::string(which) + " is " + to_string(*view) + "; its last stride must be 1");
@@ -145,7 +150,7 @@ LightningPlan plan_lightning_attention(const LightningTensors& tensors,
   if (heads < 256) c.rows_per_lane = 1;  // more warps for few heads
   constexpr DynamicModes kFirst{.extents = 1, .strides = 1};
   constexpr DynamicModes kFirstTwo{.extents = 3, .strides = 3};
-  auto optional = [](const std::optional<View>& view) {
+  auto optional = [&](const std::optional<View>& view) {
     return view ? std::optional(tensor_arg(*view, kFirst)) : std::nullopt;
   };
   plan.args = {tensor_arg(t.q, kFirstTwo), tensor_arg(t.k, kFirstTwo),  tensor_arg(t.v, kFirstTwo),
