@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fixtures: reproducible numbers, and PyTorch where it is installed."""
+"""Settings and fixtures of all tests."""
 import os
 
 # Kernels of these tests are the emulator's: nothing is to be kept on disk, and every hit is traced again.
@@ -13,8 +13,3 @@ import pytest
 @pytest.fixture
 def rng():
     return numpy.random.default_rng(0)
-
-
-@pytest.fixture
-def torch():
-    return pytest.importorskip("torch")

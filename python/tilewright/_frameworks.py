@@ -73,18 +73,26 @@ class _Torch:
         self._names[torch.bool] = "u8"
         self._devices = {-1: torch.device("cpu")}
 
-    def describe(self, tensor):
-        """For versions before the C exchange API."""
-        name = self._names.get(tensor.dtype)
-        if name is None or tensor.layout is not self._torch.strided or tensor.device.type not in ("cpu", "cuda"):
-            raise ValueError(f"a tensor of {tensor.dtype} on {tensor.device} is none that an operator takes")
-        device = tensor.device.index if tensor.device.type == "cuda" else -1
-        return tensor.data_ptr(), name, tuple(tensor.shape), tensor.stride(), False, device
-
-    def empty(self, shape, name, device):
+    def dtype(self, name):
         if name not in self._dtypes:
             raise ValueError(f"PyTorch has no dtype for outputs of type {name}; give the output as a keyword")
-        return self._torch.empty(shape, dtype=self._dtypes[name], device=self._device(device))
+        return self._dtypes[name]
+
+    def type_name(self, tensor):
+        name = self._names.get(tensor.dtype)
+        if name is None:
+            raise ValueError(f"a tensor has the dtype {tensor.dtype}, which no operator takes")
+        return name
+
+    def describe(self, tensor):
+        """For versions before the C exchange API."""
+        if tensor.layout is not self._torch.strided or tensor.device.type not in ("cpu", "cuda"):
+            raise ValueError(f"a tensor with {tensor.layout} on {tensor.device} is none that an operator takes")
+        device = tensor.device.index if tensor.device.type == "cuda" else -1
+        return tensor.data_ptr(), self.type_name(tensor), tuple(tensor.shape), tensor.stride(), False, device
+
+    def empty(self, shape, name, device):
+        return self._torch.empty(shape, dtype=self.dtype(name), device=self._device(device))
 
     def zeros(self, size, device):
         return self._torch.zeros(size, dtype=self._torch.uint8, device=self._device(device))

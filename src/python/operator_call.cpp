@@ -55,10 +55,10 @@ class Call {
         tensors_(op_.schema.tensors.size()),
         wanted_(op_.schema.tensors.size(), false) {}
 
-  void take(const nb::args& args, const nb::kwargs& kwargs);
-  void make_outputs();
-  void run();
+  /// Reads the arguments, makes the outputs and launches.
+  void run(const nb::args& args, const nb::kwargs& kwargs);
   nb::object results() const;
+  nb::dict named_results() const;
 
  private:
   const TensorSpec& spec(std::size_t index) const { return op_.schema.tensors[index]; }
@@ -66,6 +66,11 @@ class Call {
   bool may_be_made(std::size_t index) const {
     return wanted_[index] || spec(index).presence == Presence::required ||
            spec(index).role == Role::inout;
+  }
+  void take(const nb::args& args, const nb::kwargs& kwargs);
+  void make_outputs();
+  bool is_result(std::size_t index) const {
+    return tensors_[index] && (spec(index).role == Role::output || made_[index]);
   }
   void take_tensor(std::size_t index, nb::handle value);
   void set_tensor(std::size_t index, nb::handle value);
@@ -210,7 +215,9 @@ void Call::run_on_host() {
   if (!found.empty()) throw Findings(std::move(found));
 }
 
-void Call::run() {
+void Call::run(const nb::args& args, const nb::kwargs& kwargs) {
+  take(args, kwargs);
+  make_outputs();
   if (first_->place == Place::host) {
     run_on_host();
   } else {
@@ -221,11 +228,19 @@ void Call::run() {
 nb::object Call::results() const {
   nb::list list;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    if (tensors_[i] && (spec(i).role == Role::output || made_[i])) list.append(tensors_[i]->owner);
+    if (is_result(i)) list.append(tensors_[i]->owner);
   }
   if (list.size() == 0) return nb::none();
   if (list.size() == 1) return list[0];
   return nb::tuple(list);
+}
+
+nb::dict Call::named_results() const {
+  nb::dict dict;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    if (is_result(i)) dict[to_str(spec(i).name)] = tensors_[i]->owner;
+  }
+  return dict;
 }
 
 nb::dict dict_of(const TensorSpec& spec) {
@@ -309,10 +324,14 @@ std::ptrdiff_t OperatorCall::find(nb::handle keyword) const {
 
 nb::object OperatorCall::call(const nb::args& args, const nb::kwargs& kwargs) const {
   Call call(*this);
-  call.take(args, kwargs);
-  call.make_outputs();
-  call.run();
+  call.run(args, kwargs);
   return call.results();
+}
+
+nb::dict OperatorCall::named(const nb::args& args, const nb::kwargs& kwargs) const {
+  Call call(*this);
+  call.run(args, kwargs);
+  return call.named_results();
 }
 
 nb::list OperatorCall::outputs(const nb::dict& inputs, const nb::dict& options) const {
@@ -356,8 +375,10 @@ nb::dict OperatorCall::schema() const {
 
 void bind_operator_call(nb::module_& module) {
   register_errors();
+  nb::set_leak_warnings(false);  // PyTorch's registry keeps operators beyond the interpreter's end
   nb::class_<OperatorCall>(module, "Operator", nb::dynamic_attr())
       .def("__call__", &OperatorCall::call)
+      .def("named", &OperatorCall::named)
       .def("outputs", &OperatorCall::outputs, nb::arg("inputs"), nb::arg("options") = nb::dict())
       .def_prop_ro("schema", &OperatorCall::schema);
 }

@@ -19,6 +19,8 @@ class OperatorCall {
   explicit OperatorCall(const Operator& op);
 
   nanobind::object call(const nanobind::args& args, const nanobind::kwargs& kwargs) const;
+  /// call() with the result as a dict of the outputs by name.
+  nanobind::dict named(const nanobind::args& args, const nanobind::kwargs& kwargs) const;
 
   /// What call() would make, [(name, type, shape)], from descriptions {name: (type, shape,
   /// strides)} of the inputs and the options.
