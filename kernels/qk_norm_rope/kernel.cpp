@@ -39,7 +39,7 @@ class QkKernel {
   /// their way before the first sum.
   void run() const {
     Type index = c_.wide_index ? s64 : s32;
-    int groups = (c_.q_heads + c_.k_heads) / c_.heads;  // of a token
+    int groups = c_.heads_of_token() / c_.heads;  // of a token
     Value id = block_idx().x.to(index) * (c_.threads / c_.lanes) +
                (linear_thread_idx() / c_.lanes).to(index);
     Value token = id / groups;
@@ -51,10 +51,15 @@ class QkKernel {
     for (int i = 0; i < c_.heads; ++i)
       heads.push_back(load_pieces(first.next(i), spans));
     const std::vector<Fragment> weights = load_weights(first, spans);
+    std::optional<CacheSlot> slot;
+    if (t_.slot_mapping) slot.emplace(load_slot(first));
     std::optional<Turn> turn;
     if (c_.style != RopeStyle::none) turn.emplace(load_turn(first));
-    for (int i = 0; i < c_.heads; ++i)
-      finish(first.next(i), heads[static_cast<std::size_t>(i)], weights, turn);
+    for (int i = 0; i < c_.heads; ++i) {
+      const std::vector<Piece>& pieces = heads[static_cast<std::size_t>(i)];
+      const std::vector<Fragment> stored = finish(first.next(i), pieces, weights, turn);
+      if (slot) store_in_cache(first.next(i), pieces, stored, *slot);
+    }
   }
 
  private:
@@ -77,20 +82,26 @@ class QkKernel {
   Value column(int round) const { return (lane_ + round * c_.lanes) * c_.vector_elems; }
 
   Value is_q(const Head& head) const { return head.head < c_.q_heads; }
+  Value is_v(const Head& head) const { return head.head >= c_.q_heads + c_.k_heads; }
 
-  /// The head's elements: of q or of k, by the lane.
-  Tensor head_of(const Tensor& q, const Tensor& k, const Head& head) const {
-    Layout elements(Shape{c_.d});
+  /// The head's elements: of q, of k or of v, by the lane.
+  Tensor head_of(const Tensor& q, const Tensor& k, const std::optional<Tensor>& v,
+                 const Head& head) const {
     auto address = [&](const Tensor& tensor, const Value& h) {
       return tensor(head.token, h, 0).address();
     };
     auto at = [&](const Value& base) {
-      return Tensor(q.type(), MemorySpace::global, base.assume({c_.alignment_bytes}), elements,
-                    c_.alignment_bytes);
+      return Tensor(q.type(), MemorySpace::global, base.assume({c_.alignment_bytes}),
+                    Layout(Shape{c_.d}), c_.alignment_bytes);
     };
     if (c_.k_heads == 0) return at(address(q, head.head));
-    if (c_.q_heads == 0) return at(address(k, head.head));
-    return at(select(is_q(head), address(q, head.head), address(k, head.head - c_.q_heads)));
+    auto key = [&] {
+      Value of_k = address(k, head.head - c_.q_heads);
+      if (!v) return of_k;
+      return select(is_v(head), address(*v, head.head - (c_.q_heads + c_.k_heads)), of_k);
+    };
+    if (c_.q_heads == 0) return at(key());
+    return at(select(is_q(head), address(q, head.head), key()));
   }
 
   /// The turned spans first: for neox pairs of spans half the rotary part apart.
@@ -109,7 +120,7 @@ class QkKernel {
   }
 
   std::vector<Piece> load_pieces(const Head& head, const std::vector<Span>& spans) const {
-    Tensor in = head_of(t_.q, t_.k, head);
+    Tensor in = head_of(t_.q, t_.k, t_.v, head);
     std::vector<Piece> pieces;
     pieces.reserve(spans.size());
     for (const Span& span : spans)
@@ -117,18 +128,46 @@ class QkKernel {
     return pieces;
   }
 
-  void finish(const Head& head, const std::vector<Piece>& pieces,
-              const std::vector<Fragment>& weights, const std::optional<Turn>& turn) const {
+  /// Returns what it stored, one fragment a piece. Values are not stored.
+  std::vector<Fragment> finish(const Head& head, const std::vector<Piece>& pieces,
+                               const std::vector<Fragment>& weights,
+                               const std::optional<Turn>& turn) const {
     std::vector<Fragment> wide;
     wide.reserve(pieces.size());
     for (const Piece& piece : pieces)
       wide.push_back(piece.stored.to(f32));
     if (c_.norm) normalise(wide, weights);
     if (turn) rotate(wide, *turn);
-    Tensor out = head_of(t_.q_out, t_.k_out, head);
+    Tensor out = head_of(t_.q_out, t_.k_out, std::nullopt, head);
+    std::vector<Fragment> stored;
+    stored.reserve(pieces.size());
     for (std::size_t i = 0; i < pieces.size(); ++i) {
       const Span& span = pieces[i].span;
-      store_if(span.active, out(span.column), wide[i].to(t_.q.type()));
+      stored.push_back(wide[i].to(t_.q.type()));
+      Value active = c_.v_heads > 0 ? span.active && !is_v(head) : span.active;
+      store_if(active, out(span.column), stored.back());
+    }
+    return stored;
+  }
+
+  CacheSlot load_slot(const Head& head) const {
+    Value slot = load_if(head.exists, (*t_.slot_mapping)(head.token), 1)[0].get();
+    return cache_slot(*t_.key_cache, slot);
+  }
+
+  /// Keys as they are stored in k_out, values as they came.
+  void store_in_cache(const Head& head, const std::vector<Piece>& pieces,
+                      const std::vector<Fragment>& keys, const CacheSlot& slot) const {
+    Value key = slot.exists && !is_q(head) && !is_v(head);
+    Value value = slot.exists && is_v(head);
+    auto cell = [&](const Tensor& cache, int first_head, const Value& column) {
+      return cache.element(coord({slot.page, slot.offset, head.head - first_head, 0, column}));
+    };
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      const Span& span = pieces[i].span;
+      store_if(span.active && key, cell(*t_.key_cache, c_.q_heads, span.column), keys[i]);
+      store_if(span.active && value, cell(*t_.value_cache, c_.q_heads + c_.k_heads, span.column),
+               pieces[i].stored);
     }
   }
 
@@ -246,13 +285,19 @@ Traced QkPlan::trace(ptx::Target target) const {
   using Maybe = std::optional<Tensor>;
   auto body = [this](const Tensor& q, const Tensor& k, const Maybe& q_weight, const Maybe& k_weight,
                      const Maybe& positions, const Maybe& cos_sin, const Tensor& q_out,
-                     const Tensor& k_out, const Value& eps, const Value& weight_bias) {
-    QkKernel(config, {q, k, q_weight, k_weight, positions, cos_sin, q_out, k_out}, eps, weight_bias)
+                     const Tensor& k_out, const Maybe& v, const Maybe& slot_mapping,
+                     const Maybe& key_cache, const Maybe& value_cache, const Value& eps,
+                     const Value& weight_bias) {
+    QkKernel(config,
+             {q, k, q_weight, k_weight, positions, cos_sin, q_out, k_out, v, slot_mapping,
+              key_cache, value_cache},
+             eps, weight_bias)
         .run();
   };
   ScalarArg real{f32, {}};
   return tilewright::trace(trace_options, body, args.q, args.k, args.q_weight, args.k_weight,
-                           args.positions, args.cos_sin, args.q_out, args.k_out, real, real);
+                           args.positions, args.cos_sin, args.q_out, args.k_out, args.v,
+                           args.slot_mapping, args.key_cache, args.value_cache, real, real);
 }
 
 }  // namespace tilewright

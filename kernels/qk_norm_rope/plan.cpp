@@ -104,7 +104,14 @@ struct Checks {
       fail(std::string(a_name) + " and " + b_name + " overlap; they must be apart");
   }
 
+  void values_apart() const {
+    if (!t.v) return;
+    apart(*t.v, "v", t.q_out, "q_out");
+    apart(*t.v, "v", t.k_out, "k_out");
+  }
+
   void memory() const {
+    values_apart();
     same_or_apart(t.q, "q", t.q_out, "q_out");
     same_or_apart(t.k, "k", t.k_out, "k_out");
     apart(t.q, "q", t.k_out, "k_out");
@@ -119,6 +126,7 @@ struct Checks {
     read_only(t.k_weight, "k_weight");
     read_only(t.positions, "positions");
     read_only(t.cos_sin, "cos_sin");
+    read_only(t.slot_mapping, "slot_mapping");
   }
 
   void numbers() const {
@@ -143,7 +151,7 @@ int vector_elems(const QkConfig& config, Type type) {
 int alignment_bytes(const QkTensors& t, int vector_elems) {
   std::int64_t size = bytes(t.q.type);
   std::int64_t alignment = vector_elems * size;
-  for (const View* view : {&t.q, &t.k, &t.q_out, &t.k_out}) {
+  for (const View* view : {&t.q, &t.k, &t.q_out, &t.k_out, t.v ? &*t.v : &t.k}) {
     auto lower = [&](std::int64_t offset_bytes) {
       while (offset_bytes % alignment != 0)
         alignment /= 2;
@@ -164,12 +172,13 @@ const char* style_text(RopeStyle style) {
 
 std::string to_string(const QkConfig& c) {
   return "hq=" + std::to_string(c.q_heads) + " hk=" + std::to_string(c.k_heads) +
-         " d=" + std::to_string(c.d) + " r=" + std::to_string(c.rotary) +
-         " v=" + std::to_string(c.vector_elems) + " l=" + std::to_string(c.lanes) +
-         " a=" + std::to_string(c.alignment_bytes) + " t=" + std::to_string(c.threads) + "x" +
-         std::to_string(c.heads) + "x" + std::to_string(c.resident) + (c.norm ? " norm " : " ") +
-         style_text(c.style) + (c.round_between ? " round" : "") +
-         (c.has_weight_bias ? " weight_bias" : "") + (c.wide_index ? " wide" : "");
+         (c.v_heads > 0 ? "+v" : "") + " d=" + std::to_string(c.d) +
+         " r=" + std::to_string(c.rotary) + " v=" + std::to_string(c.vector_elems) +
+         " l=" + std::to_string(c.lanes) + " a=" + std::to_string(c.alignment_bytes) +
+         " t=" + std::to_string(c.threads) + "x" + std::to_string(c.heads) + "x" +
+         std::to_string(c.resident) + (c.norm ? " norm " : " ") + style_text(c.style) +
+         (c.round_between ? " round" : "") + (c.has_weight_bias ? " weight_bias" : "") +
+         (c.wide_index ? " wide" : "");
 }
 
 QkPlan plan_qk(std::string_view op, const DeviceProperties& device, const QkTensors& tensors,
@@ -179,9 +188,10 @@ QkPlan plan_qk(std::string_view op, const DeviceProperties& device, const QkTens
   plan.options = options;
   plan.tensors = tensors;
   rows::Caller caller{op, at};
-  Checks checks{tensors, options, caller};
+  Checks checks{plan.tensors, options, caller};
   checks.shapes();
   checks.rope();
+  check_cache_write(plan.tensors, options.cache_layout, caller);
   checks.memory();
   checks.numbers();
   QkConfig& config = plan.config;
@@ -191,12 +201,13 @@ QkPlan plan_qk(std::string_view op, const DeviceProperties& device, const QkTens
   config.has_weight_bias = options.weight_bias != 0;
   config.q_heads = static_cast<int>(tensors.q.shape[1]);
   config.k_heads = static_cast<int>(tensors.k.shape[1]);
+  if (tensors.v) config.v_heads = config.k_heads;
   config.d = static_cast<int>(tensors.q.shape[2]);
   if (options.style != RopeStyle::none) config.rotary = static_cast<int>(tensors.cos_sin->shape[1]);
   config.vector_elems = vector_elems(config, tensors.q.type);
   choose_threads(op, device, tensors.q, config);
   config.alignment_bytes = alignment_bytes(tensors, config.vector_elems);
-  std::int64_t head_count = tensors.q.shape[0] * (config.q_heads + config.k_heads);
+  std::int64_t head_count = tensors.q.shape[0] * config.heads_of_token();
   config.wide_index = head_count > (std::int64_t{1} << 30);
   constexpr DynamicModes kTokens{.extents = 1, .strides = 1};
   auto fixed = [](const std::optional<View>& view) {
@@ -212,7 +223,11 @@ QkPlan plan_qk(std::string_view op, const DeviceProperties& device, const QkTens
                dynamic(tensors.positions),
                dynamic(tensors.cos_sin),
                tensor_arg(tensors.q_out, kTokens),
-               tensor_arg(tensors.k_out, kTokens)};
+               tensor_arg(tensors.k_out, kTokens),
+               dynamic(tensors.v),
+               dynamic(tensors.slot_mapping),
+               dynamic(plan.tensors.key_cache),
+               dynamic(plan.tensors.value_cache)};
   plan.launch.grid.x =
       rows::row_blocks(head_count / config.heads, config.threads / config.lanes, caller);
   plan.launch.block.x = config.threads;
@@ -224,7 +239,8 @@ std::string QkPlan::key() const {
   for (const TensorArg* arg : {&args.q, &args.k, &args.q_out, &args.k_out})
     text += " | " + to_string(*arg);
   for (const std::optional<TensorArg>* arg :
-       {&args.q_weight, &args.k_weight, &args.positions, &args.cos_sin}) {
+       {&args.q_weight, &args.k_weight, &args.positions, &args.cos_sin, &args.v, &args.slot_mapping,
+        &args.key_cache, &args.value_cache}) {
     text += " | " + rows::key_text(*arg);
   }
   return text;
@@ -243,6 +259,10 @@ Parameters QkPlan::parameters() const {
   add(args.cos_sin, tensors.cos_sin);
   add(args.q_out, tensors.q_out);
   add(args.k_out, tensors.k_out);
+  add(args.v, tensors.v);
+  add(args.slot_mapping, tensors.slot_mapping);
+  add(args.key_cache, tensors.key_cache);
+  add(args.value_cache, tensors.value_cache);
   parameters.add(options.eps);
   parameters.add(options.weight_bias);
   return parameters;

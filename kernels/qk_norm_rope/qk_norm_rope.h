@@ -2,6 +2,7 @@
 // Norm and rotary embedding of the heads of Q and K in one launch: qk_norm, qk_norm_rope and rope.
 #pragma once
 
+#include "kernels/reshape_and_cache/cache_pages.h"
 #include "kernels/rows/rows.h"
 #include "tilewright/operator.h"
 #include "tilewright/trace.h"
@@ -30,15 +31,21 @@ struct QkArguments {
   std::optional<T> cos_sin = {};    ///< [P, R]: R / 2 cosines, then R / 2 sines; bf16, f16, f32
   T q_out;                          ///< as q
   T k_out;                          ///< as k
+  // Besides, keys as in k_out and values into the pages of a cache: all four or none.
+  std::optional<T> v = {};             ///< [T, Hk, D] of q's type
+  std::optional<T> slot_mapping = {};  ///< [T] s32 or s64; as in reshape_and_cache
+  std::optional<T> key_cache = {};     ///< of q's type and QkOptions::cache_layout
+  std::optional<T> value_cache = {};
 };
 using QkTensors = QkArguments<View>;
 
 struct QkOptions {
   bool norm = true;  ///< divide each head by its root mean square
   RopeStyle style = RopeStyle::none;
-  float eps = 1e-6f;           ///< finite, at least 0
-  float weight_bias = 0.0f;    ///< added to the weights in f32
-  bool round_between = false;  ///< round to q's type between norm and rotation
+  float eps = 1e-6f;                            ///< finite, at least 0
+  float weight_bias = 0.0f;                     ///< added to the weights in f32
+  bool round_between = false;                   ///< round to q's type between norm and rotation
+  CacheLayout cache_layout = CacheLayout::nhd;  ///< nhd or hnd
 };
 
 /// The specialisation besides the facts of the arguments.
@@ -49,6 +56,8 @@ struct QkConfig {
   bool has_weight_bias = false;
   bool wide_index = false;  ///< heads of all tokens are counted in s64
   int q_heads = 0, k_heads = 0;
+  int v_heads = 0;  ///< k_heads with a cache to write, else 0
+  int heads_of_token() const { return q_heads + k_heads + v_heads; }
   int d = 0, rotary = 0;     ///< elements of a head, and how many of them turn
   int vector_elems = 8;      ///< of an access
   int lanes = 8;             ///< threads of a head
@@ -64,11 +73,14 @@ std::string to_string(const QkConfig& config);
 void choose_threads(std::string_view op, const DeviceProperties& device, const View& q,
                     QkConfig& config);
 
+/// Checks the cache's tensors if there are any, and makes the caches paged().
+void check_cache_write(QkTensors& tensors, CacheLayout layout, const rows::Caller& caller);
+
 struct QkPlan {
   std::string op;
   QkConfig config;
   QkOptions options;
-  QkTensors tensors;
+  QkTensors tensors;  ///< caches paged()
   QkArguments<TensorArg> args;
   LaunchConfig launch;
 

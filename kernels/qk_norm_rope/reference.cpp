@@ -52,12 +52,41 @@ Array heads_reference(const QkOptions& options, const HostTensors& tensors, cons
   return make_array(out, f64, in.shape, values);
 }
 
+/// The cache with heads [T, Hk, D] at their slots, in f64 as they are computed.
+Array cache_reference(const Array& cache, const Array& heads, const std::vector<double>& slots,
+                      CacheLayout layout) {
+  const bool nhd = layout == CacheLayout::nhd;
+  const std::int64_t page_size = cache.shape[nhd ? 1 : 2], k = heads.shape[1], d = heads.shape[2];
+  const std::vector<double> values = to_doubles(heads);
+  std::vector<double> out = to_doubles(cache);
+  for (std::size_t t = 0; t < slots.size(); ++t) {
+    const auto slot = static_cast<std::int64_t>(slots[t]);
+    if (slot < 0 || slot >= cache.shape[0] * page_size) continue;
+    const std::int64_t page = slot / page_size, place = slot % page_size;
+    for (std::int64_t h = 0; h < k; ++h) {
+      const std::int64_t row =
+          nhd ? (page * page_size + place) * k + h : (page * k + h) * page_size + place;
+      std::copy_n(values.begin() + (static_cast<std::int64_t>(t) * k + h) * d, d,
+                  out.begin() + row * d);
+    }
+  }
+  return make_array(cache.name, f64, cache.shape, out);
+}
+
 }  // namespace
 
 void qk_reference(const QkOptions& options, HostTensors& tensors, const std::string& q_out,
                   const std::string& k_out) {
   Array q = heads_reference(options, tensors, tensors.at("q"), q_out, "q_weight");
   Array k = heads_reference(options, tensors, tensors.at("k"), k_out, "k_weight");
+  if (tensors.find("slot_mapping") != nullptr) {
+    const std::vector<double> slots = doubles_of(tensors, "slot_mapping");
+    const Array& values = tensors.at("value_cache");
+    Array copied = cache_reference(values, tensors.at("v"), slots, options.cache_layout);
+    copied = make_array("value_cache", values.type, values.shape, to_doubles(copied));
+    tensors.set(cache_reference(tensors.at("key_cache"), k, slots, options.cache_layout));
+    tensors.set(std::move(copied));
+  }
   tensors.set(std::move(q));
   tensors.set(std::move(k));
 }

@@ -8,7 +8,7 @@
 
 namespace tilewright {
 
-/// Sets the tensors named `q_out` and `k_out` in f64 from q, k and the other inputs.
+/// Sets the tensors named `q_out` and `k_out`, and caches, in f64 from q, k and the other inputs.
 void qk_reference(const QkOptions& options, HostTensors& tensors, const std::string& q_out,
                   const std::string& k_out);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operators qk_norm, qk_norm_rope and rope as the command line and bindings see them.
 #include "kernels/qk_norm_rope/reference.h"
+#include "kernels/reshape_and_cache/spread_pages.h"
 #include "kernels/rows/row_schema.h"
 
 #include <cmath>
@@ -57,9 +58,34 @@ constexpr TensorSpec kKOut{.name = "k_out",
                            .types = kReals,
                            .may_alias = "k",
                            .doc = "absent: k is overwritten"};
+constexpr TensorSpec kV{.name = "v",
+                        .role = Role::input,
+                        .presence = Presence::optional,
+                        .shape = "T,HK,D",
+                        .types = kReals,
+                        .doc = "q's type; written to value_cache as it is"};
+constexpr TensorSpec kSlotMapping{.name = "slot_mapping",
+                                  .role = Role::input,
+                                  .presence = Presence::optional,
+                                  .shape = "T",
+                                  .types = kIndices,
+                                  .doc = "places in the caches, as in reshape_and_cache"};
+constexpr TensorSpec kKeyCache{.name = "key_cache",
+                               .role = Role::inout,
+                               .presence = Presence::optional,
+                               .shape = "*",
+                               .types = kReals,
+                               .doc = "of cache_layout and q's type; takes what k_out gets"};
+constexpr TensorSpec kValueCache{.name = "value_cache",
+                                 .role = Role::inout,
+                                 .presence = Presence::optional,
+                                 .shape = "*",
+                                 .types = kReals,
+                                 .doc = "as key_cache; v, slot_mapping and both caches, or none"};
 constexpr std::array kNormTensors{kQ, kK, kQWeight, kKWeight, kQOut, kKOut};
-constexpr std::array kNormRopeTensors{kQ,         kK,      kQWeight, kKWeight,
-                                      kPositions, kCosSin, kQOut,    kKOut};
+constexpr std::array kNormRopeTensors{kQ,         kK,           kQWeight,  kKWeight,
+                                      kPositions, kCosSin,      kQOut,     kKOut,
+                                      kV,         kSlotMapping, kKeyCache, kValueCache};
 constexpr std::array kRopeTensors{kQ, kK, kPositions, kCosSin, kQOut, kKOut};
 
 constexpr OptionSpec kEps{.name = "eps",
@@ -79,8 +105,16 @@ constexpr OptionSpec kBetweenOption{.name = "between",
                                     .default_text = "keep_f32",
                                     .words = kBetween,
                                     .doc = "whether the norm is rounded before the rotation"};
+constexpr std::array<std::string_view, 2> kCacheLayouts{"nhd", "hnd"};
+constexpr OptionSpec kCacheLayout{
+    .name = "cache_layout",
+    .type = OptionType::choice,
+    .default_text = "nhd",
+    .words = kCacheLayouts,
+    .doc = "nhd: [pages, page size, HK, D]; hnd: [pages, HK, page size, D]"};
 constexpr std::array kNormOptions{kEps, kWeightBiasOption};
-constexpr std::array kNormRopeOptions{kEps, kWeightBiasOption, kStyle, kBetweenOption};
+constexpr std::array kNormRopeOptions{kEps, kWeightBiasOption, kStyle, kBetweenOption,
+                                      kCacheLayout};
 constexpr std::array kRopeOptions{kStyle};
 
 constexpr std::array<std::string_view, 4> kNormProblems{
@@ -88,13 +122,15 @@ constexpr std::array<std::string_view, 4> kNormProblems{
     "T=8192,HQ=64,HK=8,D=128,q=bf16,k=bf16,q_weight=bf16,k_weight=bf16",
     "T=64,HQ=32,HK=4,D=128,q=bf16,k=bf16,q_weight=bf16,k_weight=bf16",
     "T=1,HQ=32,HK=8,D=128,q=bf16,k=bf16,q_weight=bf16,k_weight=bf16"};
-constexpr std::array<std::string_view, 3> kNormRopeProblems{
+constexpr std::array<std::string_view, 4> kNormRopeProblems{
     "T=8192,HQ=32,HK=4,D=128,P=40960,R=128,q=bf16,k=bf16,q_weight=bf16,k_weight=bf16,positions=s64,"
     "cos_sin=f32",
     "T=64,HQ=32,HK=4,D=128,P=40960,R=128,q=bf16,k=bf16,q_weight=bf16,k_weight=bf16,positions=s64,"
     "cos_sin=f32",
     "T=1,HQ=32,HK=8,D=128,P=40960,R=128,q=bf16,k=bf16,q_weight=bf16,k_weight=bf16,positions=s64,"
-    "cos_sin=f32"};
+    "cos_sin=f32",
+    "T=8192,HQ=32,HK=4,D=128,P=40960,R=128,q=bf16,k=bf16,q_weight=bf16,k_weight=bf16,positions=s64,"
+    "cos_sin=f32,v=bf16,slot_mapping=s64,key_cache=bf16,value_cache=bf16"};
 constexpr std::array<std::string_view, 3> kRopeProblems{
     "T=8192,HQ=32,HK=8,D=128,P=8192,R=128,q=bf16,k=bf16,positions=s64,cos_sin=f32",
     "T=8192,HQ=64,HK=8,D=64,P=8192,R=64,q=bf16,k=bf16,positions=s64,cos_sin=f32",
@@ -115,7 +151,10 @@ QkOptions options_of(const Arguments& arguments) {
   if constexpr (K != Kind::norm) {
     options.style = arguments.text("style") == "neox" ? RopeStyle::neox : RopeStyle::interleaved;
   }
-  if constexpr (K == Kind::norm_rope) options.round_between = arguments.text("between") == "round";
+  if constexpr (K == Kind::norm_rope) {
+    options.round_between = arguments.text("between") == "round";
+    if (arguments.text("cache_layout") == "hnd") options.cache_layout = CacheLayout::hnd;
+  }
   return options;
 }
 
@@ -134,6 +173,12 @@ QkTensors tensors_of(const Arguments& arguments) {
   if constexpr (K != Kind::norm) {
     tensors.positions = arguments.tensor("positions");
     tensors.cos_sin = arguments.tensor("cos_sin");
+  }
+  if constexpr (K == Kind::norm_rope) {
+    tensors.v = optional_view(arguments, "v");
+    tensors.slot_mapping = optional_view(arguments, "slot_mapping");
+    tensors.key_cache = optional_view(arguments, "key_cache");
+    tensors.value_cache = optional_view(arguments, "value_cache");
   }
   return tensors;
 }
@@ -165,7 +210,8 @@ void reference(const Arguments& arguments, HostTensors& tensors) {
 /// elements that turn together, after the norm: at most twice the head's largest times sqrt(2).
 /// Rounding before the rotation may land on the neighbour of a tie in both.
 template <Kind K>
-Tolerance tolerance(const Arguments& arguments, std::string_view) {
+Tolerance tolerance(const Arguments& arguments, std::string_view output) {
+  if (output == "value_cache") return {};  // the same bits
   Type type = arguments.tensor("q").type;
   double computed = std::log2(static_cast<double>(arguments.size("D"))) + 14;
   if (K == Kind::norm) return rounded_once(type, computed - 6);  // I 2.1: as rms_norm
@@ -177,12 +223,15 @@ Tolerance tolerance(const Arguments& arguments, std::string_view) {
   return tolerance;
 }
 
-/// Each element of q and k once in and once out; of the table one row a token.
+/// Each element of q and k once in and once out, of v once in; the same of k and v into the cache;
+/// of the table one row a token.
 template <Kind K>
 std::int64_t bytes(const Arguments& arguments) {
   std::int64_t total = 2 * (size_bytes(arguments.tensor("q")) + size_bytes(arguments.tensor("k")));
   QkTensors tensors = tensors_of<K>(arguments);
-  for (const std::optional<View>& view : {tensors.q_weight, tensors.k_weight, tensors.positions}) {
+  if (tensors.v) total += size_bytes(arguments.tensor("k")) + 2 * size_bytes(*tensors.v);
+  for (const std::optional<View>& view :
+       {tensors.q_weight, tensors.k_weight, tensors.positions, tensors.slot_mapping}) {
     if (view) total += size_bytes(*view);
   }
   if (tensors.cos_sin) {
@@ -200,9 +249,17 @@ std::vector<Traced> trace(const Arguments& arguments, ptx::Target target) {
   return traced;
 }
 
-/// Positions one after another, from the start again after the last.
+/// Positions one after another, from the start again after the last, and pages all over a cache.
 void fill_positions(const Problem& problem, std::vector<Array>& inputs) {
+  const SpreadPages spread = spread_pages(problem.size("T"));
   for (Array& input : inputs) {
+    if (input.name == "slot_mapping")
+      input = make_array(input.name, input.type, input.shape, spread.slots);
+    if (input.name == "key_cache" || input.name == "value_cache") {
+      input =
+          make_array(input.name, input.type,
+                     {spread.pages, SpreadPages::kPageSize, problem.size("HK"), problem.size("D")});
+    }
     if (input.name != "positions") continue;
     std::vector<double> values;
     for (std::int64_t i = 0; i < input.shape[0]; ++i)

@@ -123,6 +123,80 @@ TEST_F(QkNormRope, RoundsBetweenIfAsked) {
   EXPECT_EQ(run(rope, {normed[0], normed[1], given[4], given[5]}).front().bytes, rounded.bytes);
 }
 
+/// The caches after `given`, and slots that skip a token.
+std::vector<Array> with_cache(std::vector<Array> given, const std::string& layout = "nhd",
+                              Type index = s64) {
+  const std::int64_t tokens = given[0].shape[0], heads = given[1].shape[1], d = given[1].shape[2];
+  std::vector<double> slots;
+  for (std::int64_t t = 0; t < tokens; ++t)
+    slots.push_back(static_cast<double>(t % 4 == 1 ? -1 : 11 - 2 * t));
+  std::vector<std::int64_t> shape{4, 3, heads, d};
+  if (layout == "hnd") std::swap(shape[1], shape[2]);
+  const Type type = given[0].type;
+  given.push_back(make_array("slot_mapping", index, {tokens}, slots));
+  for (const char* cache : {"key_cache", "value_cache"})
+    given.push_back(make_array(cache, type, shape));
+  Array v = given[1];  // as good as any
+  v.name = "v";
+  given.push_back(v);
+  return given;
+}
+
+TEST_F(QkNormRope, WritesKeysAndValuesToACache) {
+  for (const char* layout : {"nhd", "hnd"}) {
+    for (const char* style : {"neox", "interleaved"}) {
+      for (Heads h : {Heads{.d = 64}, {5, 5, 3, 96}, {2, 0, 2, 128}, {3, 4, 2, 7}}) {
+        if (h.d == 7 && style[0] == 'i') continue;  // takes even heads
+        const std::int64_t width = h.d == 7 ? 6 : 64;
+        run(norm_rope, with_cache(with_table(with_weights(bf16, h, bf16), width), layout),
+            {{"style", style}, {"cache_layout", layout}});
+      }
+    }
+  }
+}
+
+TEST_F(QkNormRope, WritesCachesInEveryConfiguration) {
+  Heads h{.tokens = 5, .q = 4, .k = 2, .d = 64};
+  run_candidates(norm_rope, with_cache(with_table(heads(f16, h), 32), "nhd", s32));
+}
+
+TEST_F(QkNormRope, WritesCachesOfAnyAlignment) {
+  for (std::int64_t padding : {1, 4}) {
+    for (std::int64_t offset : {0, 1})
+      run(norm_rope, with_cache(with_table(heads(bf16, {.d = 64}), 64)), {},
+          Placement{.row_padding = padding, .offset_elems = offset});
+  }
+}
+
+TEST_F(QkNormRope, SkipsSlotsBeyondTheCacheAndKeepsNanOfValuesThere) {
+  std::vector<Array> given = with_cache(with_table(heads(f32, {.q = 3, .d = 8}), 8));
+  given[4] = make_array("slot_mapping", s64, {3}, std::vector<double>{12, 9e15, 0});
+  std::vector<double> values = to_doubles(given.back());
+  values[2 * 16 + 3] = NAN;  // of token 2, whose warp has heads of q and k
+  given.back() = make_array("v", f32, {3, 2, 8}, values);
+  run(norm_rope, given);
+}
+
+TEST_F(QkNormRope, RefusesCachesThatDoNotFit) {
+  std::vector<Array> given = with_cache(with_table(heads(bf16, {.d = 64}), 64));
+  std::vector<Array> without_v(given.begin(), given.end() - 1);
+  EXPECT_EQ(refusal(norm_rope, without_v),
+            "qk_norm_rope: v is missing; v, slot_mapping, key_cache and value_cache come together");
+  std::vector<Array> other = given;
+  other[5] = random("key_cache", f16, {4, 3, 2, 64});
+  EXPECT_EQ(refusal(norm_rope, other),
+            "qk_norm_rope: key_cache has type f16; it must have q's type bf16");
+  other[5] = random("key_cache", bf16, {4, 3, 1, 64});
+  EXPECT_EQ(
+      refusal(norm_rope, other),
+      "qk_norm_rope: key_cache has 1 heads of 64 elements and k is bf16[3,2,64]; they must be "
+      "equal");
+  other = given;
+  other.back() = random("v", bf16, {3, 1, 64});
+  EXPECT_EQ(refusal(norm_rope, other),
+            "qk_norm_rope: v is bf16[3,1,64] and k bf16[3,2,64]; types and shapes must be equal");
+}
+
 TEST_F(QkNormRope, TakesStridesAndAlignments) {
   for (const char* style : {"neox", "interleaved"}) {
     for (std::int64_t padding : {1, 2, 4}) {

@@ -88,30 +88,6 @@ struct Checks {
   }
 };
 
-/// Whether elements of two paged caches may be the same: parts of one row are apart.
-bool caches_overlap(const View& a, const View& b) {
-  if (!overlap(a, b)) return false;
-  const bool same_steps = a.type == b.type && a.shape[0] == b.shape[0] &&
-                          a.shape[1] == b.shape[1] && a.stride[0] == b.stride[0] &&
-                          a.stride[1] == b.stride[1];
-  if (!same_steps) return true;
-  // A slot's elements, from the first to the last: within a step of slots, and of pages.
-  auto extent = [](const View& v) {
-    std::int64_t last = 0;
-    for (std::size_t mode = 2; mode < 5; ++mode)
-      last += (v.shape[mode] - 1) * v.stride[mode];
-    return last + 1;
-  };
-  const std::int64_t step = std::min(a.stride[0], a.stride[1]);
-  if (step <= 0) return true;
-  auto distance = static_cast<std::int64_t>(b.address - a.address);
-  if (distance % bytes(a.type) != 0) return true;
-  distance /= bytes(a.type);
-  const bool nested = a.stride[0] % step == 0 && a.stride[1] % step == 0;
-  const std::int64_t offset = ((distance % step) + step) % step;
-  return !nested || extent(a) > offset || offset + extent(b) > step;
-}
-
 void check_memory(const CacheWriteTensors& t, const rows::Caller& caller) {
   const std::pair<const View*, const char*> caches[] = {{&t.key_cache, "key_cache"},
                                                         {&t.value_cache, "value_cache"}};
@@ -121,7 +97,7 @@ void check_memory(const CacheWriteTensors& t, const rows::Caller& caller) {
     for (const auto& [input, input_name] : inputs)
       rows::check_apart(*input, input_name, *cache, cache_name, caller);
   }
-  if (caches_overlap(t.key_cache, t.value_cache))
+  if (pages_overlap(t.key_cache, t.value_cache))
     caller.refuse("key_cache and value_cache overlap; they must be apart");
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operator reshape_and_cache as the command line and bindings see it.
 #include "kernels/reshape_and_cache/reference.h"
+#include "kernels/reshape_and_cache/spread_pages.h"
 #include "kernels/rows/row_schema.h"
-
-#include <algorithm>
 
 namespace tilewright {
 namespace {
@@ -64,7 +63,7 @@ constexpr std::array<OptionSpec, 1> kOptions{{
             "D / x, page size, x], values [pages, HK, DV, page size]"},
 }};
 
-// Qwen3-30B-A3B, Llama-3 70B, and the latents of DeepSeek-V3 as two parts.
+// Qwen3-30B-A3B and Llama-3 8B.
 constexpr std::array<std::string_view, 5> kBenchProblems{
     "T=8192,N=8192,HK=4,D=128,DV=128,key=bf16,value=bf16,key_cache=bf16,value_cache=bf16",
     "T=64,N=64,HK=8,D=128,DV=128,key=bf16,value=bf16,key_cache=bf16,value_cache=bf16",
@@ -101,23 +100,18 @@ std::int64_t bytes(const Arguments& a) {
          size_bytes(a.tensor("slot_mapping"));
 }
 
-constexpr std::int64_t kPageSize = 16;
-
 std::vector<std::int64_t> cache_shape(CacheLayout layout, bool keys, std::int64_t pages,
                                       std::int64_t heads, std::int64_t d) {
-  if (layout == CacheLayout::nhd) return {pages, kPageSize, heads, d};
-  if (layout == CacheLayout::hnd) return {pages, heads, kPageSize, d};
-  if (!keys) return {pages, heads, d, kPageSize};
-  return {pages, heads, d / 8, kPageSize, 8};
+  constexpr std::int64_t kSize = SpreadPages::kPageSize;
+  if (layout == CacheLayout::nhd) return {pages, kSize, heads, d};
+  if (layout == CacheLayout::hnd) return {pages, heads, kSize, d};
+  if (!keys) return {pages, heads, d, kSize};
+  return {pages, heads, d / 8, kSize, 8};
 }
 
-/// Twice as many pages of 16 as the tokens take, theirs spread by a multiplicative hash (Knuth,
-/// volume 3, 6.4), and scales of 1/16.
+/// Scales are 1/16.
 void fill_cache(const Problem& problem, std::vector<Array>& inputs) {
-  const std::int64_t tokens = problem.size("T");
-  std::int64_t pages = 2;
-  while (pages * kPageSize < 2 * tokens)
-    pages *= 2;
+  const SpreadPages spread = spread_pages(problem.size("T"));
   CacheLayout layout = CacheLayout::nhd;
   for (const auto& [name, value] : problem.options) {
     if (name == "layout") layout = layout_named(value);
@@ -125,20 +119,17 @@ void fill_cache(const Problem& problem, std::vector<Array>& inputs) {
   for (Array& array : inputs) {
     const bool keys = array.name == "key_cache";
     if (keys || array.name == "value_cache") {
-      array = make_array(
-          array.name, array.type,
-          cache_shape(layout, keys, pages, problem.size("HK"), problem.size(keys ? "D" : "DV")));
+      array = make_array(array.name, array.type,
+                         cache_shape(layout, keys, spread.pages, problem.size("HK"),
+                                     problem.size(keys ? "D" : "DV")));
     }
     if (array.name == "k_scale" || array.name == "v_scale")
       array = make_array(array.name, f32, {1}, std::vector<double>{0.0625});
     if (array.name == "skipped") array = make_array("skipped", u32, {1}, std::vector<double>{0});
-    if (array.name != "slot_mapping") continue;
-    std::vector<double> slots;
-    for (std::int64_t t = 0; t < tokens; ++t) {
-      const std::int64_t page = (t / kPageSize * 2654435761) & (pages - 1);  // odd: no page twice
-      slots.push_back(static_cast<double>(page * kPageSize + t % kPageSize));
+    if (array.name == "slot_mapping") {
+      array = make_array("slot_mapping", array.type,
+                         {static_cast<std::int64_t>(spread.slots.size())}, spread.slots);
     }
-    array = make_array("slot_mapping", array.type, {tokens}, slots);
   }
 }
 

@@ -207,6 +207,22 @@ TEST_F(ReshapeAndCache, RefusesWhatItCannotWrite) {
             "reshape_and_cache: k_scale is f32[3]; it must be f32[1] or f32[2]");
 }
 
+/// One tensor [pages, 2, page size, heads, D] for both.
+TEST_F(ReshapeAndCache, TakesCachesWhosePagesTakeTurns) {
+  const std::int64_t shape[] = {4, 8, 2, 64}, stride[] = {2 * 1024, 128, 64, 1};
+  const std::int64_t source[] = {1, 2, 64}, one[] = {1};
+  auto plan = [&](std::uint64_t values) {
+    return plan_reshape_and_cache(device.properties(),
+                                  {.key = make_view(1 << 20, bf16, source),
+                                   .value = make_view(2 << 20, bf16, source),
+                                   .slot_mapping = make_view(3 << 20, s64, one),
+                                   .key_cache = make_view(4096, bf16, shape, stride),
+                                   .value_cache = make_view(4096 + values, bf16, shape, stride)});
+  };
+  EXPECT_EQ(plan(2 * 1024).config.parts[1].vector_elems, 8);
+  EXPECT_THROW(plan(2 * 1024 - 128), Error);
+}
+
 TEST_F(ReshapeAndCache, RefusesCachesThatOverlap) {
   const std::int64_t shape[] = {4, 8, 2, 64}, source[] = {1, 2, 64}, one[] = {1};
   const View cache = make_view(4096, bf16, shape);

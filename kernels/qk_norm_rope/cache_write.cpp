@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checks of qk_norm_rope's cache write.
+#include "kernels/qk_norm_rope/qk_norm_rope.h"
+
+#include <array>
+
+namespace tilewright {
+namespace {
+
+void check_presence(const QkTensors& t, const rows::Caller& caller) {
+  if (t.v && t.slot_mapping && t.key_cache && t.value_cache) return;
+  const std::pair<const std::optional<View>*, const char*> all[] = {
+      {&t.v, "v"},
+      {&t.slot_mapping, "slot_mapping"},
+      {&t.key_cache, "key_cache"},
+      {&t.value_cache, "value_cache"}};
+  for (const auto& [view, which] : all) {
+    if (!*view)
+      caller.refuse(std::string(which) +
+                    " is missing; v, slot_mapping, key_cache and value_cache come together");
+  }
+}
+
+void check_values(const QkTensors& t, const rows::Caller& caller) {
+  const View& v = *t.v;
+  const bool like_k = v.rank == 3 && v.type == t.k.type && v.shape[0] == t.k.shape[0] &&
+                      v.shape[1] == t.k.shape[1] && v.shape[2] == t.k.shape[2];
+  if (!like_k)
+    caller.refuse("v is " + to_string(v) + " and k " + to_string(t.k) +
+                  "; types and shapes must be equal");
+  if (v.shape[2] > 1 && v.stride[2] != 1)
+    caller.refuse("v is " + to_string(v) + "; its last stride must be 1");
+  if (!rows::is_index_type(t.slot_mapping->type)) {
+    caller.refuse("slot_mapping has type " + std::string(name(t.slot_mapping->type)) +
+                  "; it must be s32 or s64");
+  }
+  rows::check_vector(*t.slot_mapping, "slot_mapping", t.k.shape[0], caller);
+}
+
+void check_cache(const View& cache, const char* which, const QkTensors& t,
+                 const rows::Caller& caller) {
+  if (cache.type != t.k.type) {
+    caller.refuse(std::string(which) + " has type " + std::string(name(cache.type)) +
+                  "; it must have q's type " + std::string(name(t.k.type)));
+  }
+  if (cache.shape[2] != t.k.shape[1] || cache.shape[4] != t.k.shape[2]) {
+    caller.refuse(std::string(which) + " has " + std::to_string(cache.shape[2]) + " heads of " +
+                  std::to_string(cache.shape[4]) + " elements and k is " + to_string(t.k) +
+                  "; they must be equal");
+  }
+  const std::pair<const View*, const char*> others[] = {
+      {&t.q, "q"},         {&t.k, "k"},         {&t.q_out, "q_out"},
+      {&t.k_out, "k_out"}, {&t.v.value(), "v"}, {&t.slot_mapping.value(), "slot_mapping"}};
+  for (const auto& [view, view_name] : others)
+    rows::check_apart(*view, view_name, cache, which, caller);
+  const std::pair<const std::optional<View>*, const char*> optionals[] = {
+      {&t.q_weight, "q_weight"},
+      {&t.k_weight, "k_weight"},
+      {&t.positions, "positions"},
+      {&t.cos_sin, "cos_sin"}};
+  for (const auto& [view, view_name] : optionals) {
+    if (*view) rows::check_apart(**view, view_name, cache, which, caller);
+  }
+}
+
+}  // namespace
+
+void check_cache_write(QkTensors& t, CacheLayout layout, const rows::Caller& caller) {
+  if (!t.v && !t.slot_mapping && !t.key_cache && !t.value_cache) return;
+  check_presence(t, caller);
+  if (layout == CacheLayout::v0) caller.refuse("cache_layout=v0; it must be nhd or hnd");
+  check_values(t, caller);
+  t.key_cache = paged(*t.key_cache, layout, "key_cache", caller);
+  t.value_cache = paged(*t.value_cache, layout, "value_cache", caller);
+  check_cache(*t.key_cache, "key_cache", t, caller);
+  check_cache(*t.value_cache, "value_cache", t, caller);
+  if (pages_overlap(*t.key_cache, *t.value_cache))
+    caller.refuse("key_cache and value_cache overlap; they must be apart");
+}
+
+}  // namespace tilewright
