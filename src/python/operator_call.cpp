@@ -9,6 +9,7 @@
 #include "tilewright/stream.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -57,6 +58,8 @@ class Call {
 
   /// Reads the arguments, makes the outputs and launches.
   void run(const nb::args& args, const nb::kwargs& kwargs);
+  /// After run(): the same on the GPU again and again, without Python.
+  double seconds_of(std::int64_t count);
   nb::object results() const;
   nb::dict named_results() const;
 
@@ -225,6 +228,24 @@ void Call::run(const nb::args& args, const nb::kwargs& kwargs) {
   }
 }
 
+double Call::seconds_of(std::int64_t count) {
+  if (first_->place == Place::host) arguments_.fail("is timed on a GPU only", SourceLoc{});
+  const Device& device = cuda_device(first_->device_id);
+  void* stream = framework_->stream(first_->device_id);
+  const Stream queue = Stream::wrap(device, stream);
+  const nb::object memory = workspace(stream);
+  const auto start = std::chrono::steady_clock::now();
+  for (std::int64_t i = 0; i < count; ++i) {
+    Arguments arguments(call_.defaults());
+    for (std::size_t k = 0; k < tensors_.size(); ++k) {
+      if (tensors_[k]) arguments.set(spec(k).name, tensors_[k]->view);
+    }
+    if (!memory.is_none()) arguments.set_workspace(arguments_.workspace(0));
+    op_.launch(device, queue, arguments);
+  }
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 nb::object Call::results() const {
   nb::list list;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
@@ -334,6 +355,13 @@ nb::dict OperatorCall::named(const nb::args& args, const nb::kwargs& kwargs) con
   return call.named_results();
 }
 
+double OperatorCall::seconds_in_cpp(std::int64_t count, const nb::args& args,
+                                    const nb::kwargs& kwargs) const {
+  Call call(*this);
+  call.run(args, kwargs);
+  return call.seconds_of(count);
+}
+
 nb::list OperatorCall::outputs(const nb::dict& inputs, const nb::dict& options) const {
   Arguments arguments(defaults_);
   for (auto [key, value] : inputs) {
@@ -379,6 +407,7 @@ void bind_operator_call(nb::module_& module) {
   nb::class_<OperatorCall>(module, "Operator", nb::dynamic_attr())
       .def("__call__", &OperatorCall::call)
       .def("named", &OperatorCall::named)
+      .def("_seconds_in_cpp", &OperatorCall::seconds_in_cpp)
       .def("outputs", &OperatorCall::outputs, nb::arg("inputs"), nb::arg("options") = nb::dict())
       .def_prop_ro("schema", &OperatorCall::schema);
 }

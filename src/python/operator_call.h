@@ -21,6 +21,10 @@ class OperatorCall {
   nanobind::object call(const nanobind::args& args, const nanobind::kwargs& kwargs) const;
   /// call() with the result as a dict of the outputs by name.
   nanobind::dict named(const nanobind::args& args, const nanobind::kwargs& kwargs) const;
+  /// Seconds that C++ takes for `count` calls with the same tensors on a GPU, from setting the
+  /// arguments to the launch: what bench/peers/call_cost.py compares with.
+  double seconds_in_cpp(std::int64_t count, const nanobind::args& args,
+                        const nanobind::kwargs& kwargs) const;
 
   /// What call() would make, [(name, type, shape)], from descriptions {name: (type, shape,
   /// strides)} of the inputs and the options.
