@@ -25,7 +25,7 @@ if(TARGET tilewright)
   install(TARGETS tilewright RUNTIME COMPONENT runtime)
 endif()
 if(TARGET tilewright_nvptxcompiler)
-  install(TARGETS tilewright_nvptxcompiler LIBRARY COMPONENT assembler)
+  install(TARGETS tilewright_nvptxcompiler LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT assembler)
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/kernels DESTINATION ${TILEWRIGHT_OPERATOR_INCLUDE} COMPONENT development
