@@ -33,7 +33,7 @@ std::vector<SourceFile> read_tree(const std::string& folder,
 
 std::vector<SourceFile> all_sources() {
   std::vector<SourceFile> all;
-  for (const char* folder : {"bench", "examples", "include", "kernels", "src", "test"}) {
+  for (const char* folder : {"bench", "examples", "include", "kernels", "python", "src", "test"}) {
     for (SourceFile& file : read_tree(folder, {".h", ".cpp"}))
       all.push_back(std::move(file));
   }
