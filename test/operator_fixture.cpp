@@ -15,6 +15,11 @@ namespace {
 /// Bytes that no kernel writes by chance: what lies between rows must stay so.
 constexpr std::byte kPoison{0xa5};
 
+/// Bytes of some elements; two of four bits share one.
+std::int64_t bytes_of(std::int64_t elems, Type type) {
+  return (elems * storage_bits(type) + 7) / 8;
+}
+
 std::int64_t rows_of(const std::vector<std::int64_t>& shape) {
   std::int64_t rows = 1;
   for (std::size_t i = 0; i + 1 < shape.size(); ++i)
@@ -35,14 +40,14 @@ OperatorTest::Placed OperatorTest::reserve(Type type, const std::vector<std::int
   std::int64_t columns = shape.empty() ? 1 : shape.back();
   std::int64_t step = columns + (shape.size() > 1 ? placement.row_padding : 0);
   std::int64_t elems = rows_of(shape) * step + placement.offset_elems;
-  Buffer memory(device, (elems + 64) * bytes(type));
+  Buffer memory(device, bytes_of(elems + 64, type));
   memory.fill(kPoison);
   std::vector<std::int64_t> stride(shape.size(), 1);
   for (std::size_t i = shape.size(); i-- > 1;) {
     stride[i - 1] = i + 1 == shape.size() ? step : stride[i] * shape[i];
   }
   auto address =
-      memory.address() + static_cast<std::uint64_t>(placement.offset_elems * bytes(type));
+      memory.address() + static_cast<std::uint64_t>(bytes_of(placement.offset_elems, type));
   View view = make_view(address, type, shape, stride);
   return {std::move(memory), view};
 }
@@ -50,7 +55,7 @@ OperatorTest::Placed OperatorTest::reserve(Type type, const std::vector<std::int
 OperatorTest::Placed OperatorTest::place(const Array& array, Placement placement) {
   Placed placed = reserve(array.type, array.shape, placement);
   std::int64_t columns = array.shape.empty() ? 1 : array.shape.back();
-  std::int64_t row_bytes = columns * bytes(array.type);
+  std::int64_t row_bytes = bytes_of(columns, array.type);
   std::int64_t step = placed.view.rank > 1
                           ? placed.view.stride[static_cast<std::size_t>(placed.view.rank - 2)]
                           : columns;
@@ -58,7 +63,8 @@ OperatorTest::Placed OperatorTest::place(const Array& array, Placement placement
     auto source = std::span(array.bytes)
                       .subspan(static_cast<std::size_t>(row * row_bytes),
                                static_cast<std::size_t>(row_bytes));
-    std::int64_t at = (placement.offset_elems + row * step) * bytes(array.type);
+    std::int64_t at =
+        bytes_of(placement.offset_elems, array.type) + bytes_of(row * step, array.type);
     placed.memory.upload(source, at);
   }
   return placed;
@@ -71,14 +77,14 @@ Array OperatorTest::fetch(const Placed& placed, const std::string& name) {
   std::vector<std::byte> all(static_cast<std::size_t>(placed.memory.size_bytes()));
   placed.memory.download(all);
   std::int64_t columns = shape.empty() ? 1 : shape.back();
-  auto row_bytes = static_cast<std::size_t>(columns * bytes(array.type));
+  auto row_bytes = static_cast<std::size_t>(bytes_of(columns, array.type));
   std::int64_t step = placed.view.rank > 1
                           ? placed.view.stride[static_cast<std::size_t>(placed.view.rank - 2)]
                           : columns;
   auto begin = static_cast<std::size_t>(placed.view.address - placed.memory.address());
   std::vector<bool> written(all.size());
   for (std::int64_t row = 0; row < rows_of(shape); ++row) {
-    std::size_t at = begin + static_cast<std::size_t>(row * step * bytes(array.type));
+    std::size_t at = begin + static_cast<std::size_t>(bytes_of(row * step, array.type));
     auto source = std::span(all).subspan(at, row_bytes);
     std::copy(source.begin(), source.end(),
               array.bytes.begin() +

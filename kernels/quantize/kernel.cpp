@@ -6,72 +6,30 @@
 #include "tilewright/sync.h"
 #include "tilewright/thread.h"
 
-#include <limits>
-#include <optional>
 #include <vector>
 
 namespace tilewright {
 namespace {
-
-constexpr float kLargest = 448.0f;  // of e4m3
-
-Value larger(const Value& a, const Value& b) { return max(a, b, NanMode::propagate); }
-
-/// The power of two at or above a normal number, as ue8m0 (255: NaN) and as f32.
-struct PowerOfTwo {
-  Value code, value;
-};
-PowerOfTwo power_above(const Value& x) {
-  Value word = x.bitcast(u32);
-  Value up = select((word & 0x7fffff) == 0, constant(u32, 0), constant(u32, 1));
-  Value code = min((word >> 23) + up, constant(u32, 254));  // infinity saturates
-  Value is_nan = x != x;
-  return {select(is_nan, constant(u32, 255), code), select(is_nan, x, (code << 23).bitcast(f32))};
-}
-
-Value power_of(const Value& byte) {
-  Value code = byte.to(u32);
-  Value normal = select(code == 0, constant(u32, 0x400000), code << 23);
-  return select(code == 255, constant(u32, 0x7fc00000), normal).bitcast(f32);
-}
-
-/// Division by a scale. Corrected (Markstein): the reciprocal is correctly rounded, the first
-/// quotient within two units of the last place, the second within one, the third correctly rounded.
-/// Remainders are taken negative, so that -0 keeps its sign, and of 0 instead of an infinite scale,
-/// so that finite elements give 0.
-class Quotient {
- public:
-  Quotient(Division division, const Value& scale)
-      : division_(division), scale_(scale), inverse_(constant(f32, 1.0f) / scale) {
-    if (division != Division::corrected) return;
-    divisor_.emplace(select(abs(scale) == std::numeric_limits<float>::infinity(), 0.0f, scale));
-  }
-
-  Value operator()(const Value& v) const {
-    if (division_ == Division::exact) return v / scale_;
-    Value first = v * inverse_;
-    if (division_ == Division::product) return first;
-    Value second = corrected(first, v);
-    return corrected(second, v);
-  }
-
- private:
-  Value corrected(const Value& quotient, const Value& v) const {
-    return fma(fma(quotient, *divisor_, -v), -inverse_, quotient);
-  }
-
-  Division division_;
-  Value scale_, inverse_;
-  std::optional<Value> divisor_ = {};
-};
 
 class QuantizeKernel {
  public:
   explicit QuantizeKernel(const QuantizePlan& plan)
       : plan_(plan), config_(plan.config), per_row_(config_.h / config_.group) {}
 
-  void operator()(const Tensor& x, const Tensor& scale, const Tensor& q, const Tensor& scales,
-                  const Value& floor) const {
+  void operator()(const Tensor& x, const Tensor& given, const Tensor& q, const Tensor& scales,
+                  const Value& floor, const Value& group_blocks) const {
+    if (config_.coding.layout == ScaleLayout::row) {
+      quantise(x, given, q, scales, floor);
+      return;
+    }
+    if_(block_idx().x < group_blocks, [&] { quantise(x, given, q, scales, floor); }).else_([&] {
+      pad_rows(x, scales, block_idx().x - group_blocks);
+    });
+  }
+
+ private:
+  void quantise(const Tensor& x, const Tensor& given, const Tensor& q, const Tensor& scales,
+                const Value& floor) const {
     Value lane = linear_thread_idx() % config_.threads_per_group;
     Type index = config_.wide_index ? s64 : s32;
     Value group = block_idx().x.to(index) * config_.groups_per_block +
@@ -88,25 +46,39 @@ class QuantizeKernel {
               .to(f32));
     }
     if (plan_.tensors.scale) {
-      Value given = scale(0);
-      if_(group == 0 && lane == 0, [&] { scales(0, 0) = given; });
-      if_(active, [&] { finish(q, row, first, lane, loaded, given); });
+      Value scale = given(0);
+      if_(group == 0 && lane == 0, [&] { scales(0, 0) = scale; });
+      const auto codes = GroupCodes::of_scale(config_.coding, config_.division, scale);
+      if_(active, [&] { store_codes(q, row, first, lane, loaded, codes); });
       return;
     }
-    Value s = larger(largest_of_group(loaded, lane), floor) / kLargest;
+    Value parameter = plan_.tensors.encode_scale ? Value(given(0)) : floor;
+    Value largest = largest_of_group(loaded, lane);
     if_(active, [&] {
-      if (config_.power_of_two) {
-        PowerOfTwo power = power_above(s);
-        if_(lane == 0, [&] { scales(row, column) = power.code.to(u8); });
-        finish(q, row, first, lane, loaded, power.value);
-      } else {
-        if_(lane == 0, [&] { scales(row, column) = s; });
-        finish(q, row, first, lane, loaded, s);
-      }
+      const auto codes =
+          GroupCodes::of_largest(config_.coding, config_.division, largest, parameter);
+      if_(lane == 0, [&] {
+        scale_element(config_.coding.layout, scales, row, column) = codes.stored();
+        if (padded_groups(config_.coding.layout, per_row_) == per_row_) return;
+        if_(column == static_cast<int>(per_row_) - 1,
+            [&] { pad_groups(config_.coding.layout, scales, row, per_row_); });
+      });
+      store_codes(q, row, first, lane, loaded, codes);
     });
   }
 
- private:
+  /// A word a thread, of the rows behind the last one, in the blocks behind those of groups.
+  void pad_rows(const Tensor& x, const Tensor& scales, const Value& block) const {
+    const ScaleLayout layout = config_.coding.layout;
+    const auto words = static_cast<int>(words_of_row(layout, per_row_));
+    Value word = block * config_.threads() + linear_thread_idx();
+    Value rows = to_value(x.shape()[0].value());
+    Value row = rows + (word / words).to(rows.type());
+    const auto multiple = static_cast<int>(padded_rows(layout, 1));
+    Value end = (rows + (multiple - 1)) / multiple * multiple;
+    if_(row < end, [&] { pad_word(layout, scales, row, word % words); });
+  }
+
   Value offset(const Value& lane, int j) const {
     return (lane + j * config_.threads_per_group) * config_.vector_elems;
   }
@@ -116,10 +88,8 @@ class QuantizeKernel {
 
   Value largest_of_group(const std::vector<Fragment>& loaded, const Value& lane) const {
     Var largest(f32, 0.0f);
-    for (const Fragment& access : loaded) {
-      Fragment magnitudes = map(access, [](const Value& v) { return abs(v); });
-      largest = larger(largest, reduce(magnitudes, larger));
-    }
+    for (const Fragment& access : loaded)
+      largest = larger(largest, largest_magnitude(access));
     if (config_.threads_per_group <= 32) {
       return warp_reduce(largest, larger, config_.threads_per_group);
     }
@@ -131,12 +101,11 @@ class QuantizeKernel {
     return reduce(load(partials(0), warps), larger);
   }
 
-  void finish(const Tensor& q, const Value& row, const Value& first, const Value& lane,
-              const std::vector<Fragment>& loaded, const Value& s) const {
-    const Quotient quotient(config_.division, s);
+  void store_codes(const Tensor& q, const Value& row, const Value& first, const Value& lane,
+                   const std::vector<Fragment>& loaded, const GroupCodes& codes) const {
     for (int j = 0; j < config_.accesses; ++j) {
-      Fragment scaled = map(loaded[static_cast<std::size_t>(j)], quotient);
-      store_if(inside(lane, j), q(row, first + offset(lane, j)), scaled.to(e4m3));
+      store_if(inside(lane, j), q(row, first + offset(lane, j)),
+               codes(loaded[static_cast<std::size_t>(j)]));
     }
   }
 
@@ -148,19 +117,28 @@ class QuantizeKernel {
 }  // namespace
 
 Traced QuantizePlan::trace(ptx::Target target) const {
-  TraceOptions trace_options{.name = "quantize_fp8_" + std::string(name(tensors.x.type)) + "_" +
-                                     std::to_string(config.group),
-                             .target = target,
-                             .block = {config.threads(), 1, 1}};
-  return tilewright::trace(trace_options, QuantizeKernel(*this), x_arg, scale_arg, q_arg,
-                           scales_arg, ScalarArg{f32, {}});
+  const QuantFormat format = config.coding.format;
+  const bool fp8 = !is_mx(format) && format != QuantFormat::nvfp4;
+  TraceOptions trace_options{
+      .name = "quantize_" + std::string(fp8 ? "fp8" : tilewright::name(format)) + "_" +
+              std::string(name(tensors.x.type)) + "_" + std::to_string(config.group),
+      .target = target,
+      .block = {config.threads(), 1, 1}};
+  ScalarArg count{s32, {1, 0, 2'147'483'647}};
+  return tilewright::trace(trace_options, QuantizeKernel(*this), x_arg, given_arg, q_arg,
+                           scales_arg, ScalarArg{f32, {}}, count);
 }
 
 Traced DequantizePlan::trace(ptx::Target target) const {
-  TraceOptions trace_options{.name = "dequantize_fp8_" + std::string(name(tensors.y.type)),
+  const bool fp8 = !is_mx(coding.format) && coding.format != QuantFormat::nvfp4;
+  TraceOptions trace_options{.name = "dequantize_" +
+                                     std::string(fp8 ? "fp8" : tilewright::name(coding.format)) +
+                                     "_" + std::string(name(tensors.y.type)),
                              .target = target,
                              .block = {tile.threads, 1, 1}};
-  auto body = [this](const Tensor& q, const Tensor& scales, const Tensor& y, const Value& along) {
+  const auto group = static_cast<int>(group_elems(coding.format, tensors.q.shape[1]));
+  auto body = [&](const Tensor& q, const Tensor& scales, const Tensor& decode, const Tensor& y,
+                  const Value& along) {
     const std::vector<rows::RowShare> shares =
         rows::row_shares(tile, along, y.shape()[0].value(), y.shape()[1].value());
     std::vector<Fragment> codes;  // all on their way before the first store
@@ -169,17 +147,19 @@ Traced DequantizePlan::trace(ptx::Target target) const {
       codes.push_back(load_if(share.inside, q(share.row, share.column), tile.vector_elems));
     for (std::size_t j = 0; j < shares.size(); ++j) {
       const rows::RowShare& share = shares[j];
-      bool whole = format == QuantFormat::fp8_tensor;
-      bool blocks = format == QuantFormat::fp8_block;
+      bool whole = coding.format == QuantFormat::fp8_tensor;
+      bool one = whole || coding.format == QuantFormat::fp8_token;
       Value row = whole ? constant(s32, 0) : share.row;
-      Value group = blocks ? share.column / static_cast<int>(kQuantBlock) : constant(s32, 0);
-      Value stored = load_if(share.inside, scales(row, group), 1)[0].get();
-      Value s = power_of_two ? power_of(stored) : stored;
-      store_if(share.inside, y(share.row, share.column), (codes[j].to(f32) * s).to(y.type()));
+      Value column = one ? constant(s32, 0) : share.column / group;
+      Element stored = scale_element(coding.layout, scales, row, column);
+      Value scale = scale_value(coding, load_if(share.inside, stored, 1)[0].get());
+      Fragment wide = codes[j].to(f32) * scale;
+      if (tensors.decode_scale) wide = wide * Value(decode(0));
+      store_if(share.inside, y(share.row, share.column), wide.to(y.type()));
     }
   };
   ScalarArg count{s32, {1, 1, 2'147'483'647}};
-  return tilewright::trace(trace_options, body, q_arg, scales_arg, y_arg, count);
+  return tilewright::trace(trace_options, body, q_arg, scales_arg, decode_arg, y_arg, count);
 }
 
 }  // namespace tilewright

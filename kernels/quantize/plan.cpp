@@ -10,60 +10,41 @@
 namespace tilewright {
 namespace {
 
-void check_codes(const View& q, const rows::Caller& caller) {
-  if (q.type == e4m3) return;
-  caller.refuse("q has type " + std::string(name(q.type)) + "; it must be e4m3");
-}
-
-/// The scales as a matrix [T, groups of a row], bytes for ue8m0.
-View scale_matrix(const View& scales, QuantFormat format, const View& x,
-                  const rows::Caller& caller) {
-  if (scales.type != f32 && scales.type != ue8m0) {
-    caller.refuse("scales has type " + std::string(name(scales.type)) +
-                  "; it must be f32 or ue8m0");
-  }
-  bool blocks = format == QuantFormat::fp8_block;
-  std::int64_t groups = blocks ? x.shape[1] / kQuantBlock : 1;
-  std::int64_t row_count = format == QuantFormat::fp8_tensor ? 1 : x.shape[0];
-  View matrix = blocks ? rows::folded(scales, "scales", caller) : scales;
-  bool fits = blocks ? matrix.shape[0] == row_count && matrix.shape[1] == groups
-                     : scales.rank == 1 && scales.shape[0] == row_count;
-  if (!fits) {
-    caller.refuse("scales is " + to_string(scales) + "; it must have " + std::to_string(row_count) +
-                  (blocks ? " rows of " : " groups of ") + std::to_string(groups) + " element" +
-                  (groups == 1 ? "" : "s"));
-  }
-  if (!blocks) {
-    matrix.rank = 2;
-    matrix.shape[1] = 1;
-    matrix.stride[1] = 1;
-  }
-  if (matrix.type == ue8m0) matrix.type = u8;
-  return matrix;
-}
-
-void check_rows(const View& wide, const View& q, const char* which, QuantFormat format,
+void check_rows(const View& wide, const View& q, const char* which, const QuantCoding& coding,
                 const rows::Caller& caller) {
   rows::check_real(wide, which, caller);
-  check_codes(q, caller);
+  check_coding(coding, caller);
   if (wide.shape[0] != q.shape[0] || wide.shape[1] != q.shape[1]) {
     caller.refuse(std::string(which) + " is " + to_string(wide) + " and q " + to_string(q) +
                   "; the shapes must be equal");
   }
-  if (q.shape[1] == 0) caller.refuse("rows have 0 elements; they must have some");
-  if (format == QuantFormat::fp8_block && q.shape[1] % kQuantBlock != 0) {
-    caller.refuse("rows have " + std::to_string(q.shape[1]) +
-                  " elements; fp8_block takes multiples of 128");
-  }
+  check_groups(coding.format, q, caller);
   rows::check_apart(wide, which, q, "q", caller);
+}
+
+/// One number in f32 that a format takes and the others do not.
+void check_given(const std::optional<View>& given, const char* which, QuantFormat taking,
+                 QuantFormat format, const rows::Caller& caller) {
+  const std::string text(which);
+  if (given && format != taking)
+    caller.refuse(text + " is given; only " + std::string(name(taking)) + " takes one");
+  if (!given && format == taking) {
+    caller.refuse(text + " is absent; " + std::string(name(taking)) + " takes one f32 number");
+  }
+  if (!given) return;
+  if (given->type != f32) {
+    caller.refuse(text + " has type " + std::string(name(given->type)) + "; it must be f32");
+  }
+  rows::check_vector(*given, which, 1, caller);
 }
 
 /// Quotients need correct remainders, which lose bits below 2^-149: a scale of at least 2^-92 and a
 /// quotient of at least 2^-10, half the smallest code, keep them.
-Division division_of(const QuantizeTensors& t, const QuantizeOptions& options) {
+Division division_of(const QuantCoding& coding, const QuantizeOptions& options) {
   constexpr float kLeastFloor = 448 * 0x1p-92f;
-  if (!options.exact || t.scales.type == u8) return Division::product;
-  const bool given = options.format == QuantFormat::fp8_tensor;
+  if (!options.exact || coding.scale_type == ue8m0) return Division::product;
+  if (coding.format == QuantFormat::nvfp4) return Division::corrected_once;
+  const bool given = coding.format == QuantFormat::fp8_tensor;
   return given || options.floor < kLeastFloor ? Division::exact : Division::corrected;
 }
 
@@ -75,16 +56,16 @@ void check_length(const QuantizeConfig& config, const rows::Caller& caller) {
 }
 
 QuantizeConfig configure(const DeviceProperties& device, const QuantizeTensors& t,
-                         const QuantizeOptions& options, const rows::Caller& caller) {
+                         const QuantCoding& coding, const QuantizeOptions& options,
+                         const rows::Caller& caller) {
   QuantizeConfig config;
-  config.format = options.format;
-  config.division = division_of(t, options);
-  config.power_of_two = t.scales.type == u8;
+  config.coding = coding;
+  config.division = division_of(coding, options);
   config.h = t.x.shape[1];
-  bool blocks = options.format == QuantFormat::fp8_block;
-  config.group = blocks ? kQuantBlock : config.h;
-  // Of whole rows; where addresses and strides are not aligned to it, an access splits up.
-  config.vector_elems = 128 / bits(t.x.type);
+  config.group = group_elems(coding.format, config.h);
+  // Of whole rows; where addresses and strides are not aligned to it, an access splits up. Codes of
+  // four bits are stored by words.
+  config.vector_elems = coding.element == e2m1 ? 8 : 128 / bits(t.x.type);
   while (config.group % config.vector_elems != 0)
     config.vector_elems /= 2;
   choose_threads(config, device, t.x);
@@ -95,23 +76,23 @@ QuantizeConfig configure(const DeviceProperties& device, const QuantizeTensors& 
 
 void check_scales(const QuantizeTensors& t, const QuantizeOptions& options,
                   const rows::Caller& caller) {
-  bool given = options.format == QuantFormat::fp8_tensor;
-  if (given && !t.scale) {
-    caller.refuse("scale is absent; fp8_tensor takes one f32 scale, fp8_token finds its own");
-  }
-  if (!given && t.scale) caller.refuse("scale is given; only fp8_tensor takes one");
-  if (given && t.scales.type != f32) {
+  check_given(t.scale, "scale", QuantFormat::fp8_tensor, options.format, caller);
+  check_given(t.encode_scale, "encode_scale", QuantFormat::nvfp4, options.format, caller);
+  if (t.scale && t.scales.type != f32) {
     caller.refuse("scales has type " + std::string(name(t.scales.type)) +
                   "; with fp8_tensor it must be f32, as scale is");
   }
-  if (t.scale && t.scale->type != f32) {
-    caller.refuse("scale has type " + std::string(name(t.scale->type)) + "; it must be f32");
-  }
-  if (t.scale) rows::check_vector(*t.scale, "scale", 1, caller);
   if (!std::isfinite(options.floor) || options.floor < 1e-30f) {
     caller.refuse("floor=" + std::to_string(options.floor) +
                   "; it must be finite and at least 1e-30");
   }
+}
+
+/// Blocks of threads that write a word of padding each.
+std::int64_t padding_blocks(const QuantizeConfig& config, std::int64_t row_count) {
+  const ScaleLayout layout = config.coding.layout;
+  std::int64_t words = words_of_row(layout, config.h / config.group);
+  return rows::ceil_div((padded_rows(layout, row_count) - row_count) * words, config.threads());
 }
 
 constexpr DynamicModes kRows{.extents = 1, .strides = 1};
@@ -127,19 +108,21 @@ QuantizePlan plan_quantize(const DeviceProperties& device, const QuantizeTensors
   t = tensors;
   t.x = rows::folded(tensors.x, "x", caller);
   t.q = rows::folded(tensors.q, "q", caller);
-  check_rows(t.x, t.q, "x", options.format, caller);
+  const QuantCoding coding{options.format, t.q.type, t.scales.type, options.rule, options.layout};
+  check_rows(t.x, t.q, "x", coding, caller);
   check_scales(t, options, caller);
-  t.scales = scale_matrix(t.scales, options.format, t.x, caller);
+  t.scales = scales_view(t.scales, coding, t.q, caller);
   rows::check_apart(t.scales, "scales", t.q, "q", caller);
   rows::check_apart(t.scales, "scales", t.x, "x", caller);
-  plan.config = configure(device, t, options, caller);
+  plan.config = configure(device, t, coding, options, caller);
   plan.x_arg = tensor_arg(t.x, kRows);
   plan.q_arg = tensor_arg(t.q, kRows);
   // An absent tensor takes part as x: the traced code does not touch it.
-  plan.scale_arg = t.scale ? tensor_arg(*t.scale) : plan.x_arg;
-  plan.scales_arg = tensor_arg(t.scales, kRows);
+  plan.given_arg = plan.given() ? tensor_arg(*plan.given()) : plan.x_arg;
+  plan.scales_arg = scales_arg_of(t.scales, coding.layout);
   std::int64_t groups = t.x.shape[0] * (plan.config.h / plan.config.group);
-  std::int64_t blocks = rows::ceil_div(groups, plan.config.groups_per_block);
+  plan.group_blocks = rows::ceil_div(groups, plan.config.groups_per_block);
+  std::int64_t blocks = plan.group_blocks + padding_blocks(plan.config, t.x.shape[0]);
   if (blocks > 2'147'483'647) {
     caller.refuse(to_string(t.x) + " takes " + std::to_string(blocks) +
                   " blocks; a launch has 2147483647");
@@ -151,22 +134,22 @@ QuantizePlan plan_quantize(const DeviceProperties& device, const QuantizeTensors
 
 std::string QuantizePlan::key() const {
   const QuantizeConfig& c = config;
-  return "quantize/1 f=" + std::to_string(static_cast<int>(c.format)) +
-         " g=" + std::to_string(c.group) + " v=" + std::to_string(c.vector_elems) +
-         " t=" + std::to_string(c.threads_per_group) + "x" + std::to_string(c.groups_per_block) +
-         " n=" + std::to_string(c.accesses) + " d=" + std::to_string(static_cast<int>(c.division)) +
-         (c.power_of_two ? " pow2" : "") + (c.wide_index ? " wide" : "") + " | " +
-         to_string(x_arg) + " | " + to_string(q_arg) + " | " + to_string(scales_arg) +
-         (tensors.scale ? " | " + to_string(scale_arg) : "");
+  return "quantize/2 " + tilewright::to_string(c.coding) + " g=" + std::to_string(c.group) +
+         " v=" + std::to_string(c.vector_elems) + " t=" + std::to_string(c.threads_per_group) +
+         "x" + std::to_string(c.groups_per_block) + " n=" + std::to_string(c.accesses) +
+         " d=" + std::to_string(static_cast<int>(c.division)) + (c.wide_index ? " wide" : "") +
+         " | " + to_string(x_arg) + " | " + to_string(q_arg) + " | " + to_string(scales_arg) +
+         (given() ? " | " + to_string(given_arg) : "");
 }
 
 Parameters QuantizePlan::parameters() const {
   Parameters parameters;
   pack(parameters, x_arg, tensors.x);
-  pack(parameters, scale_arg, tensors.scale.value_or(tensors.x));
+  pack(parameters, given_arg, given().value_or(tensors.x));
   pack(parameters, q_arg, tensors.q);
   pack(parameters, scales_arg, tensors.scales);
   parameters.add(options.floor);
+  parameters.add(static_cast<std::int32_t>(group_blocks));
   return parameters;
 }
 
@@ -178,47 +161,53 @@ void quantize(const Stream& stream, const QuantizeTensors& tensors, const Quanti
 }
 
 DequantizePlan plan_dequantize(const DeviceProperties& device, const DequantizeTensors& tensors,
-                               QuantFormat format, SourceLoc at) {
+                               const DequantizeOptions& options, SourceLoc at) {
   rows::Caller caller{"dequantize", at};
   DequantizePlan plan;
-  plan.format = format;
   DequantizeTensors& t = plan.tensors;
+  t = tensors;
   t.q = rows::folded(tensors.q, "q", caller);
   t.y = rows::folded(tensors.y, "y", caller);
-  check_rows(t.y, t.q, "y", format, caller);
-  t.scales = scale_matrix(tensors.scales, format, t.q, caller);
+  plan.coding = {options.format, t.q.type, t.scales.type, ScaleRule::ceil, options.layout};
+  check_rows(t.y, t.q, "y", plan.coding, caller);
+  check_given(t.decode_scale, "decode_scale", QuantFormat::nvfp4, options.format, caller);
+  t.scales = scales_view(tensors.scales, plan.coding, t.q, caller);
   rows::check_apart(t.scales, "scales", t.y, "y", caller);
-  plan.power_of_two = t.scales.type == u8;
   std::int64_t columns = t.y.shape[1];
-  plan.tile =
-      choose_dequantize_tile(device, t.y, rows::common_vector(t.y.type, std::array{t.y, t.q}));
+  // Rows of four-bit codes have whole accesses; where offsets are less aligned, those split up.
+  int elems = t.q.type == e2m1 ? 8 : rows::common_vector(t.y.type, std::array{t.y, t.q});
+  plan.tile = choose_dequantize_tile(device, t.y, elems);
   constexpr DynamicModes kMatrix{.extents = 0b11, .strides = 0b01};
   plan.q_arg = tensor_arg(t.q, kMatrix);
   plan.y_arg = tensor_arg(t.y, kMatrix);
-  plan.scales_arg = tensor_arg(t.scales, kMatrix);
+  plan.scales_arg = options.layout == ScaleLayout::row ? tensor_arg(t.scales, kMatrix)
+                                                       : scales_arg_of(t.scales, options.layout);
+  // An absent tensor takes part as y: the traced code does not touch it.
+  plan.decode_arg = t.decode_scale ? tensor_arg(*t.decode_scale) : plan.y_arg;
   plan.launch = rows::row_tile_launch(plan.tile, t.y.shape[0], columns, caller);
   plan.tiles_n = rows::tiles_along_row(plan.tile, columns);
   return plan;
 }
 
 std::string DequantizePlan::key() const {
-  return "dequantize/1 f=" + std::to_string(static_cast<int>(format)) + " " +
-         rows::to_string(tile) + (power_of_two ? " pow2" : "") + " | " + to_string(q_arg) + " | " +
-         to_string(scales_arg) + " | " + to_string(y_arg);
+  return "dequantize/2 " + tilewright::to_string(coding) + " " + rows::to_string(tile) + " | " +
+         to_string(q_arg) + " | " + to_string(scales_arg) + " | " + to_string(y_arg) +
+         (tensors.decode_scale ? " | " + to_string(decode_arg) : "");
 }
 
 Parameters DequantizePlan::parameters() const {
   Parameters parameters;
   pack(parameters, q_arg, tensors.q);
   pack(parameters, scales_arg, tensors.scales);
+  pack(parameters, decode_arg, tensors.decode_scale.value_or(tensors.y));
   pack(parameters, y_arg, tensors.y);
   parameters.add(static_cast<std::int32_t>(tiles_n));
   return parameters;
 }
 
-void dequantize(const Stream& stream, const DequantizeTensors& tensors, QuantFormat format,
-                SourceLoc at) {
-  DequantizePlan plan = plan_dequantize(stream.device().properties(), tensors, format, at);
+void dequantize(const Stream& stream, const DequantizeTensors& tensors,
+                const DequantizeOptions& options, SourceLoc at) {
+  DequantizePlan plan = plan_dequantize(stream.device().properties(), tensors, options, at);
   if (plan.tensors.y.shape[0] == 0) return;
   rows::prepare(stream.device(), plan, at).launch(stream, at);
 }

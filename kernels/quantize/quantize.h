@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// quantize and dequantize: rows as e4m3 with decode scales for the tensor, rows or blocks of 128.
+// quantize and dequantize: rows as fp8 or fp4 codes with scales for the tensor, rows or groups.
 #pragma once
 
+#include "kernels/quantize/group_codes.h"
 #include "kernels/rows/row_tile.h"
 #include "tilewright/operator.h"
 #include "tilewright/trace.h"
@@ -11,38 +12,28 @@
 
 namespace tilewright {
 
-enum class QuantFormat : std::uint8_t {
-  fp8_tensor,  ///< one scale, given
-  fp8_token,   ///< one scale a row
-  fp8_block    ///< one scale for 128 elements of a row
-};
-inline constexpr std::int64_t kQuantBlock = 128;
-
 struct QuantizeTensors {
-  View x;                     ///< [..., H] of bf16, f16 or f32
-  std::optional<View> scale;  ///< fp8_tensor: [1] f32, given
-  View q;                     ///< [..., H] of e4m3
-  View scales;  ///< [1] (f32, the given one), [T] or [T, H / 128] of f32 or ue8m0 (powers of two)
+  View x;                            ///< [..., H] of bf16, f16 or f32
+  std::optional<View> scale;         ///< fp8_tensor: [1] f32, given
+  std::optional<View> encode_scale;  ///< nvfp4: [1] f32, 2688 / the tensor's largest magnitude
+  View q;                            ///< [..., H] of e4m3, e5m2 (mxfp8) or e2m1 (fp4)
+  /// [1] (f32, the given one), [T], [T, G] or the modes of a ScaleLayout; of f32 or ue8m0 (fp8),
+  /// ue8m0 (mx) or e4m3 (nvfp4).
+  View scales;
 };
 
 struct QuantizeOptions {
   QuantFormat format = QuantFormat::fp8_token;
-  float floor = 1e-10f;  ///< least largest magnitude, so that zeros have a scale
-  bool exact = true;     ///< divides by the scale; else multiplies by its reciprocal
-};
-
-/// How elements are divided by their scale. The last two give the first one's quotients.
-enum class Division : std::uint8_t {
-  exact,      ///< an instruction sequence for any operands
-  corrected,  ///< reciprocal, then two corrections: scales of 2^-92 and more
-  product     ///< by the reciprocal: powers of two, and `exact=false`
+  float floor = 1e-10f;              ///< fp8: least largest magnitude, so that zeros have a scale
+  bool exact = true;                 ///< divides by the scale; else multiplies by its reciprocal
+  ScaleRule rule = ScaleRule::ceil;  ///< of mxfp8 and mxfp4
+  ScaleLayout layout = ScaleLayout::row;
 };
 
 /// The specialisation besides the facts of the arguments.
 struct QuantizeConfig {
-  QuantFormat format = QuantFormat::fp8_token;
+  QuantCoding coding;
   Division division = Division::exact;
-  bool power_of_two = false;   ///< scales are ue8m0
   bool wide_index = false;     ///< groups are counted in s64
   std::int64_t h = 0;          ///< elements of a row
   std::int64_t group = 0;      ///< elements under one scale
@@ -61,9 +52,15 @@ void choose_threads(QuantizeConfig& config, const DeviceProperties& device, cons
 struct QuantizePlan {
   QuantizeConfig config;
   QuantizeOptions options;
-  QuantizeTensors tensors;  ///< folded; scales as [T, groups of a row]
-  TensorArg x_arg, scale_arg, q_arg, scales_arg;
+  QuantizeTensors tensors;  ///< folded; scales in the modes of their layout
+  TensorArg x_arg, given_arg, q_arg, scales_arg;
+  std::int64_t group_blocks = 0;  ///< the blocks beyond them write the rows that pad the scales
   LaunchConfig launch;
+
+  /// The tensor of one number that is given, if one is.
+  const std::optional<View>& given() const {
+    return tensors.encode_scale ? tensors.encode_scale : tensors.scale;
+  }
 
   std::string key() const;
   Traced trace(ptx::Target target) const;
@@ -76,17 +73,22 @@ void quantize(const Stream& stream, const QuantizeTensors& tensors,
               const QuantizeOptions& options = {}, SourceLoc at = SourceLoc::here());
 
 struct DequantizeTensors {
-  View q;       ///< [..., H] of e4m3
-  View scales;  ///< [1], [T] or [T, H / 128] of f32 or ue8m0
-  View y;       ///< [..., H] of bf16, f16 or f32
+  View q;                            ///< [..., H], as quantize's
+  View scales;                       ///< as quantize's
+  std::optional<View> decode_scale;  ///< nvfp4: [1] f32, 1 / encode_scale
+  View y;                            ///< [..., H] of bf16, f16 or f32
+};
+
+struct DequantizeOptions {
+  QuantFormat format = QuantFormat::fp8_token;
+  ScaleLayout layout = ScaleLayout::row;
 };
 
 struct DequantizePlan {
-  QuantFormat format = QuantFormat::fp8_token;
-  bool power_of_two = false;
+  QuantCoding coding;
   rows::RowTile tile;
-  DequantizeTensors tensors;  ///< folded; scales as a matrix
-  TensorArg q_arg, scales_arg, y_arg;
+  DequantizeTensors tensors;  ///< folded; scales in the modes of their layout
+  TensorArg q_arg, scales_arg, decode_arg, y_arg;
   LaunchConfig launch;
   std::int64_t tiles_n = 1;
 
@@ -95,13 +97,14 @@ struct DequantizePlan {
   Parameters parameters() const;
 };
 DequantizePlan plan_dequantize(const DeviceProperties& device, const DequantizeTensors& tensors,
-                               QuantFormat format, SourceLoc at = SourceLoc::here());
+                               const DequantizeOptions& options = {},
+                               SourceLoc at = SourceLoc::here());
 /// Tuned.
 rows::RowTile choose_dequantize_tile(const DeviceProperties& device, const View& y,
                                      int vector_elems);
-/// y = q * scale, rounded once.
-void dequantize(const Stream& stream, const DequantizeTensors& tensors, QuantFormat format,
-                SourceLoc at = SourceLoc::here());
+/// y = q * scale (* decode_scale).
+void dequantize(const Stream& stream, const DequantizeTensors& tensors,
+                const DequantizeOptions& options = {}, SourceLoc at = SourceLoc::here());
 
 const Operator& quantize_operator();
 const Operator& dequantize_operator();

@@ -1,78 +1,213 @@
 // SPDX-License-Identifier: Apache-2.0
-// fp8 quantisation on the host, in the f32 operations that the contract names.
+// Quantisation on the host, in the f32 operations and by the offsets that the contract names.
 #include "kernels/quantize/reference.h"
 
 #include "tilewright/number_formats.h"
 
 #include <cmath>
+#include <limits>
+#include <span>
 
 namespace tilewright {
 namespace {
 
-float largest_of(const float* group, std::size_t count) {
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+float largest_of(std::span<const float> group) {
   float largest = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    if (std::isnan(group[i])) return group[i];
-    largest = std::fmax(largest, std::fabs(group[i]));
+  for (float value : group) {
+    if (std::isnan(value)) return value;
+    largest = std::fmax(largest, std::fabs(value));
   }
   return largest;
 }
 
-}  // namespace
-
-void quantize_reference(const QuantizeOptions& options, Type scale_type, HostTensors& tensors) {
-  const Array& x = tensors.at("x");
-  std::vector<double> doubles = to_doubles(x);
-  std::vector<float> values(doubles.begin(), doubles.end());
-  auto h = static_cast<std::size_t>(x.shape.back());
-  bool blocks = options.format == QuantFormat::fp8_block;
-  bool given = options.format == QuantFormat::fp8_tensor;
-  std::size_t group = blocks ? static_cast<std::size_t>(kQuantBlock) : h;
-  Array q = make_array("q", e4m3, x.shape);
-  std::vector<double> scales;
-  for (std::size_t first = 0; first < values.size(); first += group) {
-    float s = 0;
-    if (given) {
-      s = static_cast<float>(to_doubles(tensors.at("scale")).front());
-    } else {
-      float largest = largest_of(&values[first], group);
-      s = (largest < options.floor ? options.floor : largest) / 448.0f;
-      if (scale_type == ue8m0) {
-        s = std::isnan(s) ? s : ue8m0_to_f32(f32_to_ue8m0(s, PowerRounding::up));
-      }
-      scales.push_back(static_cast<double>(s));
-    }
-    float inverse = 1.0f / s;
-    for (std::size_t i = first; i < first + group; ++i) {
-      float scaled = options.exact ? values[i] / s : values[i] * inverse;
-      q.bytes[i] = static_cast<std::byte>(f32_to_e4m3(scaled));
-    }
-  }
-  tensors.set(std::move(q));
-  if (given) {
-    Array scales_of_tensor = tensors.at("scale");
-    scales_of_tensor.name = "scales";
-    tensors.set(std::move(scales_of_tensor));
-    return;
-  }
-  std::vector<std::int64_t> shape{static_cast<std::int64_t>(values.size() / h)};
-  if (blocks) {
-    shape.assign(x.shape.begin(), x.shape.end());
-    shape.back() /= kQuantBlock;
-  }
-  tensors.set(make_array("scales", scale_type, shape, scales));
+unsigned code_of(Type element, float value) {
+  return element == e2m1   ? f32_to_e2m1(value)
+         : element == e5m2 ? f32_to_e5m2(value)
+                           : f32_to_e4m3(value);
 }
 
-void dequantize_reference(QuantFormat format, HostTensors& tensors) {
+/// Codes of a tensor, in order.
+class Codes {
+ public:
+  Codes(Type element, const std::vector<std::int64_t>& shape)
+      : q_(make_array("q", element, shape)) {}
+
+  void push(float value) {
+    const unsigned code = code_of(q_.type, value);
+    if (q_.type == e2m1) {
+      q_.bytes[next_ / 2] |= static_cast<std::byte>(next_ % 2 == 0 ? code : code << 4);
+    } else {
+      q_.bytes[next_] = static_cast<std::byte>(code);
+    }
+    ++next_;
+  }
+  Type type() const { return q_.type; }
+  Array& array() { return q_; }
+
+ private:
+  Array q_;
+  std::size_t next_ = 0;
+};
+
+/// s or 1 / s of fp8; the value of the scale that is stored.
+float quantise_fp8(std::span<const float> group, float s, bool exact, Codes& codes) {
+  float inverse = 1.0f / s;
+  for (float value : group)
+    codes.push(exact ? value / s : value * inverse);
+  return s;
+}
+
+float fp8_scale(std::span<const float> group, float floor, Type scale_type) {
+  float largest = largest_of(group);
+  float s = (largest < floor ? floor : largest) / 448.0f;
+  if (scale_type == f32 || std::isnan(s)) return s;
+  return ue8m0_to_f32(f32_to_ue8m0(s, PowerRounding::up));
+}
+
+/// k + 127 of OCP MX.
+int power_code(ScaleRule rule, Type element, float largest) {
+  const int exponent = element == e2m1 ? 2 : element == e5m2 ? 15 : 8;
+  const float most = element == e2m1 ? 6.0f : element == e5m2 ? 57344.0f : 448.0f;
+  const int mantissa = element == e2m1 ? 1 : element == e5m2 ? 2 : 3;
+  if (rule == ScaleRule::ceil) return f32_to_ue8m0(largest / most, PowerRounding::up);
+  if (largest == 0) return 0;
+  auto amax = static_cast<double>(largest);
+  int k = std::ilogb(amax);
+  if (rule == ScaleRule::even) k = std::ilogb(amax + std::ldexp(0.5, k - mantissa));
+  return std::max(k - exponent + 127, 0);
+}
+
+float quantise_mx(std::span<const float> group, ScaleRule rule, Codes& codes) {
+  float largest = largest_of(group);
+  if (!std::isfinite(largest)) {
+    for (std::size_t i = 0; i < group.size(); ++i)
+      codes.push(0);
+    return kNan;
+  }
+  int k = power_code(rule, codes.type(), largest) - 127;
+  for (float value : group)
+    codes.push(value * std::ldexp(1.0f, -k));
+  return std::ldexp(1.0f, k);
+}
+
+float quantise_nvfp4(std::span<const float> group, float encode_scale, bool exact, Codes& codes) {
+  float largest = largest_of(group);
+  float sixth = largest / 6.0f;
+  float s = e4m3_to_f32(f32_to_e4m3(sixth * encode_scale));
+  float inverse = s == 0 ? 0 : 1.0f / s;
+  for (float value : group) {
+    float scaled = value * encode_scale;
+    bool by_division = exact && s != 0;
+    float quotient = by_division ? scaled / s : scaled * inverse;
+    codes.push(std::isfinite(largest) ? quotient : 0.0f);
+  }
+  return std::isfinite(largest) ? s : kNan;
+}
+
+/// Where a layout has the scale of a group, as the contract writes it.
+std::int64_t offset_of(ScaleLayout layout, std::int64_t m, std::int64_t k, std::int64_t groups_m,
+                       std::int64_t groups_n) {
+  const std::int64_t rows = (groups_m + 3) / 4 * 4;
+  const std::int64_t words = (groups_n + 3) / 4;
+  switch (layout) {
+    case ScaleLayout::row:
+      break;
+    case ScaleLayout::column_tma:
+      return k * rows + m;
+    case ScaleLayout::packed_ue8m0:
+      return (k / 4 * rows + m) * 4 + k % 4;
+    case ScaleLayout::swizzle_128x4:
+      return (m / 128 * words + k / 4) * 512 + m % 32 * 16 + m % 128 / 32 * 4 + k % 4;
+    case ScaleLayout::swizzle_8x4:
+      return (m / 8 * words + k / 4) * 32 + m % 8 * 4 + k % 4;
+  }
+  return m * groups_n + k;
+}
+
+/// The scales of [groups_m, groups_n] groups as a layout has them, padding included.
+Array placed(const std::vector<double>& scales, Type type, ScaleLayout layout,
+             std::int64_t groups_m, std::int64_t groups_n) {
+  const std::vector<std::int64_t> shape = scales_shape(layout, groups_m, groups_n);
+  const double padding = layout == ScaleLayout::column_tma ? 1 : type == ue8m0 ? 0x1p-127 : 0;
+  std::vector<double> values(static_cast<std::size_t>(element_count(shape)), padding);
+  for (std::int64_t m = 0; m < groups_m; ++m) {
+    for (std::int64_t k = 0; k < groups_n; ++k) {
+      values[static_cast<std::size_t>(offset_of(layout, m, k, groups_m, groups_n))] =
+          scales[static_cast<std::size_t>(m * groups_n + k)];
+    }
+  }
+  return make_array("scales", type, shape, values);
+}
+
+double number(const HostTensors& tensors, const char* name) {
+  return to_doubles(tensors.at(name)).front();
+}
+
+}  // namespace
+
+void quantize_reference(const QuantizeOptions& options, Type element, Type scale_type,
+                        HostTensors& tensors) {
+  const Array& x = tensors.at("x");
+  const std::vector<double> doubles = to_doubles(x);
+  const std::vector<float> values(doubles.begin(), doubles.end());
+  const std::int64_t h = x.shape.back();
+  const auto group = static_cast<std::size_t>(group_elems(options.format, h));
+  const bool given = options.format == QuantFormat::fp8_tensor;
+  Codes codes(element, x.shape);
+  std::vector<double> scales;
+  for (std::size_t first = 0; first < values.size(); first += group) {
+    const auto one = std::span(values).subspan(first, group);
+    float s = 0;
+    if (is_mx(options.format)) {
+      s = quantise_mx(one, options.rule, codes);
+    } else if (options.format == QuantFormat::nvfp4) {
+      const auto encode = static_cast<float>(number(tensors, "encode_scale"));
+      s = quantise_nvfp4(one, encode, options.exact, codes);
+    } else {
+      s = given ? static_cast<float>(number(tensors, "scale"))
+                : fp8_scale(one, options.floor, scale_type);
+      s = quantise_fp8(one, s, options.exact, codes);
+    }
+    scales.push_back(static_cast<double>(s));
+  }
+  const std::int64_t rows = h == 0 ? 0 : static_cast<std::int64_t>(values.size()) / h;
+  const bool a_row = options.format == QuantFormat::fp8_token;
+  if (given) {
+    tensors.set(make_array("scales", f32, {1}, std::vector<double>{number(tensors, "scale")}));
+  } else if (options.layout != ScaleLayout::row || a_row) {
+    Array all =
+        placed(scales, scale_type, options.layout, rows, h / static_cast<std::int64_t>(group));
+    if (a_row) all.shape = {rows};
+    tensors.set(std::move(all));
+  } else {
+    std::vector<std::int64_t> shape = x.shape;
+    shape.back() /= static_cast<std::int64_t>(group);
+    tensors.set(make_array("scales", scale_type, shape, scales));
+  }
+  tensors.set(std::move(codes.array()));
+}
+
+void dequantize_reference(const DequantizeOptions& options, HostTensors& tensors) {
   const Array& q = tensors.at("q");
   std::vector<double> y = to_doubles(q);
-  std::vector<double> scales = to_doubles(tensors.at("scales"));
-  auto h = static_cast<std::size_t>(q.shape.back());
-  std::size_t group = format == QuantFormat::fp8_block   ? static_cast<std::size_t>(kQuantBlock)
-                      : format == QuantFormat::fp8_token ? h
-                                                         : y.size();
-  for (std::size_t i = 0; i < y.size(); ++i)
-    y[i] *= scales[i / group];
+  const std::vector<double> scales = to_doubles(tensors.at("scales"));
+  const std::int64_t h = q.shape.back();
+  const std::int64_t group = group_elems(options.format, h);
+  const std::int64_t groups_n = h / group;
+  const std::int64_t rows = static_cast<std::int64_t>(y.size()) / h;
+  const bool nvfp4 = options.format == QuantFormat::nvfp4;
+  const double decode = nvfp4 ? number(tensors, "decode_scale") : 1;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    const std::int64_t m = static_cast<std::int64_t>(i) / h;
+    const std::int64_t k = static_cast<std::int64_t>(i) % h / group;
+    const bool whole = options.format == QuantFormat::fp8_tensor;
+    const std::int64_t at = whole ? 0 : offset_of(options.layout, m, k, rows, groups_n);
+    // Exact in f32, or infinite.
+    const auto product = static_cast<float>(y[i] * scales[static_cast<std::size_t>(at)]);
+    y[i] = static_cast<double>(product) * decode;
+  }
   tensors.set(make_array("y", f64, q.shape, y));
 }
 

@@ -6,9 +6,11 @@
 
 namespace tilewright {
 
-/// Sets q, and scales of `scale_type`, by the contract's operations in f32: the codes are exact.
-void quantize_reference(const QuantizeOptions& options, Type scale_type, HostTensors& tensors);
+/// Sets q of `element`, and scales of `scale_type`, by the contract's operations in f32: the codes
+/// are exact.
+void quantize_reference(const QuantizeOptions& options, Type element, Type scale_type,
+                        HostTensors& tensors);
 /// Sets y in f64.
-void dequantize_reference(QuantFormat format, HostTensors& tensors);
+void dequantize_reference(const DequantizeOptions& options, HostTensors& tensors);
 
 }  // namespace tilewright

@@ -48,7 +48,7 @@ constexpr tune::Space kSpace{"quantize", kKeys, kKnobs, standard, valid, kReduci
 }  // namespace
 
 void choose_threads(QuantizeConfig& config, const DeviceProperties& device, const View& x) {
-  const bool given = config.format == QuantFormat::fp8_tensor;
+  const bool given = config.coding.format == QuantFormat::fp8_tensor;
   const tune::Config chosen = tune::choose(
       kSpace, device, {bits(x.type), config.vector_elems, config.group, given ? 1 : 0, x.shape[0]});
   config.threads_per_group = chosen[0];

@@ -166,7 +166,7 @@ TEST_F(Quantize, RefusesWhatItCannotQuantise) {
   EXPECT_EQ(refusal(op, {random("x", bf16, {4, 0})}),
             "quantize: rows have 0 elements; they must have some");
   EXPECT_EQ(refusal(op, {random("x", bf16, {4, 64})}, {{"format", "fp8_tensor"}}),
-            "quantize: scale is absent; fp8_tensor takes one f32 scale, fp8_token finds its own");
+            "quantize: scale is absent; fp8_tensor takes one f32 number");
   EXPECT_EQ(refusal(op, {random("x", bf16, {4, 64}), one(1)}),
             "quantize: scale is given; only fp8_tensor takes one");
   EXPECT_EQ(refusal(back, {random("q", e4m3, {4, 64}), random("scales", f32, {3})}),

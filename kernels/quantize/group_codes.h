@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// A group's scale and codes from its largest magnitude, and its place in a layout. Traced.
+#pragma once
+
+#include "kernels/quantize/quant_format.h"
+#include "tilewright/fragment.h"
+
+#include <optional>
+
+namespace tilewright {
+
+/// How elements are divided by their scale. `corrected` gives the quotients of `exact`,
+/// `corrected_once` their e2m1 codes.
+enum class Division : std::uint8_t {
+  exact,           ///< an instruction sequence for any operands
+  corrected,       ///< reciprocal, then two corrections: scales of 2^-92 and more
+  corrected_once,  ///< the same with one: scales of e4m3
+  product          ///< by the reciprocal: powers of two, and `exact=false`
+};
+
+/// Division of many elements by one scale.
+class Quotient {
+ public:
+  Quotient(Division division, const Value& scale);
+  Value operator()(const Value& v) const;
+
+ private:
+  Value corrected(const Value& quotient, const Value& v) const;
+
+  Division division_;
+  Value scale_, inverse_;
+  std::optional<Value> divisor_ = {};
+};
+
+/// NaN if one operand is.
+Value larger(const Value& a, const Value& b);
+Value largest_magnitude(const Fragment& wide);
+
+/// One group under its scale.
+class GroupCodes {
+ public:
+  /// From the group's largest magnitude. `parameter` is the least largest magnitude (fp8), or the
+  /// encode scale (nvfp4).
+  static GroupCodes of_largest(const QuantCoding& coding, Division division, const Value& largest,
+                               const Value& parameter);
+  /// fp8 with a scale that is known.
+  static GroupCodes of_scale(const QuantCoding& coding, Division division, const Value& scale);
+
+  /// The scale as it is stored: f32, a byte of ue8m0, or e4m3.
+  const Value& stored() const { return stored_; }
+  /// Codes of elements in f32.
+  Fragment operator()(const Fragment& wide) const;
+
+ private:
+  GroupCodes(const QuantCoding& coding, Value stored)
+      : coding_(coding), stored_(std::move(stored)) {}
+  static GroupCodes fp8(const QuantCoding& coding, Division division, const Value& scale);
+  static GroupCodes mx(const QuantCoding& coding, const Value& largest);
+  static GroupCodes nvfp4(const QuantCoding& coding, Division division, const Value& largest,
+                          const Value& encode_scale);
+
+  QuantCoding coding_;
+  Value stored_;
+  std::optional<Value> factor_ = {};       ///< of the elements, before the division
+  std::optional<Quotient> quotient_ = {};  ///< absent: the factor is all
+  std::optional<Value> finite_ = {};       ///< codes are 0 where it is false
+};
+
+/// The number that a stored scale stands for, in f32.
+Value scale_value(const QuantCoding& coding, const Value& stored);
+
+/// The scale of a group in a tensor of the layout's modes.
+Element scale_element(ScaleLayout layout, const Tensor& scales, const Value& row,
+                      const Value& group);
+/// Writes what a layout has beyond the `groups_n` groups of a row. For one thread of the row.
+void pad_groups(ScaleLayout layout, const Tensor& scales, const Value& row, std::int64_t groups_n);
+/// Writes word `word` of a row beyond the last one.
+void pad_word(ScaleLayout layout, const Tensor& scales, const Value& row, const Value& word);
+
+}  // namespace tilewright

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// Facts of the quantised formats and of the layouts of their scales.
+#include "kernels/quantize/quant_format.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tilewright {
+namespace {
+
+using Names = std::array<std::string_view, 6>;
+constexpr Names kFormatNames{"fp8_tensor", "fp8_token", "fp8_block", "mxfp8", "mxfp4", "nvfp4"};
+constexpr std::array<std::string_view, 5> kLayoutNames{"row", "column_tma", "packed_ue8m0",
+                                                       "swizzle_128x4", "swizzle_8x4"};
+
+template <class E, std::size_t N>
+E named(const std::array<std::string_view, N>& names, std::string_view text) {
+  const auto* at = std::find(names.begin(), names.end(), text);
+  TW_ASSERT(at != names.end(), "the schema lists the names");
+  return static_cast<E>(at - names.begin());
+}
+
+std::int64_t rounded_up(std::int64_t n, std::int64_t multiple) {
+  return rows::ceil_div(n, multiple) * multiple;
+}
+
+struct Types {
+  std::string_view text;
+  std::array<Type, 2> any;
+};
+Types element_types(QuantFormat format) {
+  switch (format) {
+    case QuantFormat::fp8_tensor:
+    case QuantFormat::fp8_token:
+    case QuantFormat::fp8_block:
+      return {"e4m3", {e4m3, e4m3}};
+    case QuantFormat::mxfp8:
+      return {"e4m3 or e5m2", {e4m3, e5m2}};
+    case QuantFormat::mxfp4:
+    case QuantFormat::nvfp4:
+      break;
+  }
+  return {"e2m1", {e2m1, e2m1}};
+}
+Types scale_types(QuantFormat format) {
+  if (is_mx(format)) return {"ue8m0", {ue8m0, ue8m0}};
+  if (format == QuantFormat::nvfp4) return {"e4m3", {e4m3, e4m3}};
+  return {"f32 or ue8m0", {f32, ue8m0}};
+}
+
+void check_type(Type type, const Types& types, const char* which, const rows::Caller& caller) {
+  if (type == types.any[0] || type == types.any[1]) return;
+  caller.refuse(std::string(which) + " has type " + std::string(name(type)) + "; it must be " +
+                std::string(types.text));
+}
+
+bool one_scale_a_row(QuantFormat format) {
+  return format == QuantFormat::fp8_tensor || format == QuantFormat::fp8_token;
+}
+
+View row_scales(const View& scales, const QuantCoding& coding, std::int64_t groups_m,
+                std::int64_t groups_n, const rows::Caller& caller) {
+  bool vector = one_scale_a_row(coding.format);
+  View matrix = vector ? scales : rows::folded(scales, "scales", caller);
+  bool fits = vector ? scales.rank == 1 && scales.shape[0] == groups_m
+                     : matrix.shape[0] == groups_m && matrix.shape[1] == groups_n;
+  if (!fits) {
+    caller.refuse("scales is " + to_string(scales) + "; it must have " + std::to_string(groups_m) +
+                  (vector ? " groups of " : " rows of ") + std::to_string(groups_n) + " element" +
+                  (groups_n == 1 ? "" : "s"));
+  }
+  if (vector) {
+    matrix.rank = 2;
+    matrix.shape[1] = 1;
+    matrix.stride[1] = 1;
+  }
+  return matrix;
+}
+
+}  // namespace
+
+std::string_view name(QuantFormat format) { return kFormatNames[static_cast<std::size_t>(format)]; }
+std::string_view name(ScaleLayout layout) { return kLayoutNames[static_cast<std::size_t>(layout)]; }
+QuantFormat quant_format(std::string_view text) { return named<QuantFormat>(kFormatNames, text); }
+ScaleLayout scale_layout(std::string_view text) { return named<ScaleLayout>(kLayoutNames, text); }
+
+std::string to_string(const QuantCoding& coding) {
+  return std::string(name(coding.format)) + " e=" + std::string(name(coding.element)) +
+         " s=" + std::string(name(coding.scale_type)) +
+         " r=" + std::to_string(static_cast<int>(coding.rule)) + " " +
+         std::string(name(coding.layout));
+}
+
+bool is_mx(QuantFormat format) {
+  return format == QuantFormat::mxfp8 || format == QuantFormat::mxfp4;
+}
+
+std::int64_t group_elems(QuantFormat format, std::int64_t h) {
+  switch (format) {
+    case QuantFormat::fp8_tensor:
+    case QuantFormat::fp8_token:
+      return h;
+    case QuantFormat::fp8_block:
+      return 128;
+    case QuantFormat::mxfp8:
+    case QuantFormat::mxfp4:
+      return 32;
+    case QuantFormat::nvfp4:
+      break;
+  }
+  return 16;
+}
+
+std::int64_t padded_rows(ScaleLayout layout, std::int64_t groups_m) {
+  switch (layout) {
+    case ScaleLayout::row:
+      return groups_m;
+    case ScaleLayout::column_tma:
+    case ScaleLayout::packed_ue8m0:
+      return rounded_up(groups_m, 4);
+    case ScaleLayout::swizzle_128x4:
+      return rounded_up(groups_m, 128);
+    case ScaleLayout::swizzle_8x4:
+      break;
+  }
+  return rounded_up(groups_m, 8);
+}
+
+std::int64_t padded_groups(ScaleLayout layout, std::int64_t groups_n) {
+  bool words = layout != ScaleLayout::row && layout != ScaleLayout::column_tma;
+  return words ? rounded_up(groups_n, 4) : groups_n;
+}
+
+std::int64_t words_of_row(ScaleLayout layout, std::int64_t groups_n) {
+  return layout == ScaleLayout::column_tma ? groups_n : rows::ceil_div(groups_n, 4);
+}
+
+std::vector<std::int64_t> scales_shape(ScaleLayout layout, std::int64_t groups_m,
+                                       std::int64_t groups_n) {
+  std::int64_t rows = padded_rows(layout, groups_m);
+  std::int64_t words = rows::ceil_div(groups_n, 4);
+  switch (layout) {
+    case ScaleLayout::row:
+      return {groups_m, groups_n};
+    case ScaleLayout::column_tma:
+      return {groups_n, rows};
+    case ScaleLayout::packed_ue8m0:
+      return {words, rows, 4};
+    case ScaleLayout::swizzle_128x4:
+      return {rows / 128, words, 32, 4, 4};
+    case ScaleLayout::swizzle_8x4:
+      break;
+  }
+  return {rows / 8, words, 8, 4};
+}
+
+void check_coding(const QuantCoding& coding, const rows::Caller& caller) {
+  check_type(coding.element, element_types(coding.format), "q", caller);
+  check_type(coding.scale_type, scale_types(coding.format), "scales", caller);
+  bool takes = true;
+  switch (coding.layout) {
+    case ScaleLayout::row:
+      break;
+    case ScaleLayout::column_tma:
+      takes = coding.format == QuantFormat::fp8_block && coding.scale_type == f32;
+      break;
+    case ScaleLayout::packed_ue8m0:
+      takes = !one_scale_a_row(coding.format) && coding.scale_type == ue8m0;
+      break;
+    case ScaleLayout::swizzle_128x4:
+    case ScaleLayout::swizzle_8x4:
+      takes = is_mx(coding.format) || coding.format == QuantFormat::nvfp4;
+      break;
+  }
+  if (takes) return;
+  caller.refuse("scale_layout=" + std::string(name(coding.layout)) + " with " +
+                std::string(name(coding.format)) + " and scales of " +
+                std::string(name(coding.scale_type)) +
+                "; column_tma takes fp8_block with f32, packed_ue8m0 groups with ue8m0, the "
+                "swizzles mxfp8, mxfp4 and nvfp4");
+}
+
+void check_groups(QuantFormat format, const View& q, const rows::Caller& caller) {
+  std::int64_t h = q.shape[1];
+  if (h == 0) caller.refuse("rows have 0 elements; they must have some");
+  std::int64_t group = group_elems(format, h);
+  if (h % group != 0) {
+    caller.refuse("rows have " + std::to_string(h) + " elements; " + std::string(name(format)) +
+                  " takes multiples of " + std::to_string(group));
+  }
+  if (q.type == e2m1 && q.shape[0] > 1 && q.stride[0] % 2 != 0) {
+    caller.refuse("q is " + to_string(q) +
+                  "; rows of e2m1 must be an even number of elements apart");
+  }
+}
+
+View scales_view(const View& scales, const QuantCoding& coding, const View& q,
+                 const rows::Caller& caller) {
+  std::int64_t groups_m = coding.format == QuantFormat::fp8_tensor ? 1 : q.shape[0];
+  std::int64_t groups_n = q.shape[1] / group_elems(coding.format, q.shape[1]);
+  View view;
+  if (coding.layout == ScaleLayout::row) {
+    view = row_scales(scales, coding, groups_m, groups_n, caller);
+  } else {
+    std::vector<std::int64_t> shape = scales_shape(coding.layout, groups_m, groups_n);
+    const View wanted = make_view(scales.address, scales.type, shape);
+    bool fits = scales.rank == wanted.rank && scales.shape == wanted.shape && is_row_major(scales);
+    if (!fits) {
+      caller.refuse("scales is " + to_string(scales) + "; with " +
+                    std::string(name(coding.layout)) + " it must be " + to_string(wanted));
+    }
+    view = wanted;
+  }
+  if (view.type == ue8m0) view.type = u8;
+  return view;
+}
+
+TensorArg scales_arg_of(const View& scales, ScaleLayout layout) {
+  bool columns = layout == ScaleLayout::column_tma || layout == ScaleLayout::packed_ue8m0;
+  if (columns) return tensor_arg(scales, {.extents = 0b10, .strides = 0b01});
+  return tensor_arg(scales, {.extents = 0b01, .strides = layout == ScaleLayout::row ? 1U : 0U});
+}
+
+}  // namespace tilewright
