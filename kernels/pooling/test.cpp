@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// pooling against its float64 reference: modes, masks, odd and long sequences, norms.
+#include "kernels/pooling/pooling.h"
+#include "operator_fixture.h"
+
+#include <cmath>
+#include <limits>
+
+namespace tilewright {
+namespace {
+
+using test::OperatorTest;
+using test::Placement;
+
+class Pooling : public OperatorTest {
+ protected:
+  const Operator& op = pooling_operator();
+
+  static Array bounds(std::vector<double> values) {
+    return make_array("cu_seqlens", s32, {static_cast<std::int64_t>(values.size())}, values);
+  }
+  static std::vector<double> row(const Array& out, std::int64_t b) {
+    const std::vector<double> all = to_doubles(out);
+    return {all.begin() + b * out.shape[1], all.begin() + (b + 1) * out.shape[1]};
+  }
+};
+
+TEST_F(Pooling, TakesMeansLastAndFirstRowsOfEveryType) {
+  for (const char* mode : {"mean", "last", "cls"}) {
+    for (const char* normalize : {"false", "true"}) {
+      for (const char* out : {"f32", "as_hidden"}) {
+        for (Type type : {bf16, f16, f32}) {
+          run(op, {random("hidden", type, {37, 72}), bounds({0, 5, 5, 6, 37})},
+              {{"mode", mode}, {"normalize", normalize}, {"out_type", out}});
+        }
+      }
+    }
+  }
+}
+
+TEST_F(Pooling, IsRightInEveryConfiguration) {
+  run_candidates(op, {random("hidden", bf16, {150, 300}), bounds({0, 129, 129, 150})},
+                 {{"normalize", "true"}});
+}
+
+TEST_F(Pooling, TakesOddWidths) {
+  for (std::int64_t h : {1, 7, 63, 257, 2304})
+    run(op, {random("hidden", bf16, {9, h}), bounds({0, 9})}, {{"normalize", "true"}});
+}
+
+TEST_F(Pooling, CutsRowsBeforeTheNorm) {
+  for (const char* mode : {"mean", "last"}) {
+    for (const char* dims : {"1", "24", "100"}) {
+      run(op, {random("hidden", f16, {12, 100}), bounds({0, 4, 12})},
+          {{"mode", mode}, {"dims", dims}, {"normalize", "true"}});
+    }
+  }
+}
+
+TEST_F(Pooling, LeavesOutMaskedRowsAndWhatIsInThem) {
+  std::vector<double> values(6 * 8, 1.0), keep{1, 0, 7, 0, 0, 0};
+  for (std::size_t j = 0; j < 8; ++j)
+    values[8 + j] = NAN;
+  for (Type type : {u8, s32}) {
+    const Array out = run(op, {make_array("hidden", f32, {6, 8}, values), bounds({0, 4, 6}),
+                               make_array("mask", type, {6}, keep)})
+                          .front();
+    EXPECT_EQ(row(out, 0), std::vector<double>(8, 1.0));
+    EXPECT_EQ(row(out, 1), std::vector<double>(8, 0.0)) << "no row is left";
+  }
+}
+
+/// A running sum over the batch would lose the small sequence after the large one.
+TEST_F(Pooling, KeepsSmallSequencesBesideLargeOnes) {
+  std::vector<double> values(64 * 8, 1e4);
+  for (std::size_t i = 32 * 8; i < values.size(); ++i)
+    values[i] = 1e-3;
+  const Array out =
+      run(op, {make_array("hidden", f32, {64, 8}, values), bounds({0, 32, 64})}).front();
+  EXPECT_EQ(row(out, 1), std::vector<double>(8, static_cast<double>(1e-3f)));
+}
+
+/// f16 sums would overflow at 66 rows of 1000, f32 ones drift: 20000 times 0.1 is compensated.
+TEST_F(Pooling, SumsLongSequencesExactly) {
+  constexpr std::int64_t kRows = 20000;
+  const Array hidden = make_array("hidden", f32, {kRows, 1},
+                                  std::vector<double>(static_cast<std::size_t>(kRows), 0.1));
+  const double mean = row(run(op, {hidden, bounds({0, kRows})}).front(), 0)[0];
+  EXPECT_NEAR(mean, static_cast<double>(0.1f), 0.1 * 0x1p-22);
+  const Array large =
+      make_array("hidden", f16, {500, 8}, std::vector<double>(std::size_t{500} * 8, 1000));
+  EXPECT_EQ(row(run(op, {large, bounds({0, 500})}, {{"out_type", "as_hidden"}}).front(), 0)[0],
+            1000);
+}
+
+TEST_F(Pooling, GivesUnitVectors) {
+  const Array out =
+      run(op, {random("hidden", bf16, {40, 1000}), bounds({0, 7, 40})}, {{"normalize", "true"}})
+          .front();
+  for (std::int64_t b = 0; b < 2; ++b) {
+    double squares = 0;
+    for (double x : row(out, b))
+      squares += x * x;
+    EXPECT_NEAR(std::sqrt(squares), 1.0, 0x1p-20);
+  }
+}
+
+TEST_F(Pooling, KeepsZerosInfinitiesAndNan) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  std::vector<double> values(3 * 4, 0.0);
+  values[4] = kInf;
+  values[9] = NAN;
+  const std::vector<Array> given{make_array("hidden", f32, {3, 4}, values), bounds({0, 1, 2, 3})};
+  const Array plain = run(op, given).front();
+  EXPECT_EQ(row(plain, 1)[0], kInf);
+  const Array unit = run(op, given, {{"normalize", "true"}}).front();
+  EXPECT_EQ(row(unit, 0), std::vector<double>(4, 0.0));
+  for (double x : row(unit, 2))
+    EXPECT_TRUE(std::isnan(x));
+}
+
+TEST_F(Pooling, TakesStridesAndAlignments) {
+  for (const char* mode : {"mean", "cls"}) {
+    for (std::int64_t padding : {1, 8}) {
+      for (std::int64_t offset : {0, 1})
+        run(op, {random("hidden", bf16, {9, 96}), bounds({0, 2, 9})},
+            {{"mode", mode}, {"normalize", "true"}},
+            Placement{.row_padding = padding, .offset_elems = offset});
+    }
+  }
+}
+
+TEST_F(Pooling, LaunchesNothingForNoSequences) {
+  run(op, {random("hidden", bf16, {9, 96}), bounds({0})}, {{"normalize", "true"}});
+}
+
+TEST_F(Pooling, RefusesWhatItCannotPool) {
+  const Array hidden = random("hidden", bf16, {9, 96});
+  EXPECT_EQ(refusal(op, {hidden, bounds({0, 9})}, {{"dims", "97"}}),
+            "pooling: dims=97 and hidden is bf16[9,96]; it must be H at most");
+  EXPECT_EQ(refusal(op, {hidden, bounds({0, 9}), random("mask", u8, {9})}, {{"mode", "last"}}),
+            "pooling: mask is given; only the mode mean takes one");
+  EXPECT_EQ(refusal(op, {hidden, bounds({0, 9}), random("mask", u8, {8})}),
+            "pooling: mask is u8[8]; it must have 9 contiguous elements");
+  EXPECT_EQ(refusal(op, {random("hidden", bf16, {9, 0}), bounds({0, 9})}),
+            "pooling: hidden is bf16[9,0]; rows must have elements");
+}
+
+}  // namespace
+}  // namespace tilewright
