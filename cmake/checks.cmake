@@ -35,3 +35,11 @@ else()
 endif()
 set_tests_properties(docs.are_up_to_date PROPERTIES
   SKIP_REGULAR_EXPRESSION "skipped: no python3" LABELS structure)
+
+# docs/operators.md is what the program's operators say.
+if(Python3_FOUND AND TARGET tilewright)
+  add_test(NAME docs.describe_the_operators
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/docs.py --check
+      --program $<TARGET_FILE:tilewright>)
+  set_tests_properties(docs.describe_the_operators PROPERTIES LABELS structure)
+endif()

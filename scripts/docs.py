@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Fills in README.md and docs/: tables of figures from bench/results/*.json, code from the examples.
-"""usage: scripts/docs.py [--check]
+"""usage: scripts/docs.py [--check] [--program BUILD/tilewright]
 
 A table of measured figures stands between two markers in a Markdown file; the first says what it shows:
 
@@ -16,12 +16,14 @@ was measured. Code stands between
     <!-- code: FILE REGION -->
     <!-- end of code -->
 
-and is what FILE has between the lines "// begin REGION" and "// end REGION". --check changes nothing
-and exits with 1 if a file is out of date.
+and is what FILE has between the lines "// begin REGION" and "// end REGION". With --program,
+docs/operators.md is written anew from what the program's operators say. --check changes nothing and
+exits with 1 if a file is out of date.
 """
 import json
 import pathlib
 import re
+import subprocess
 import sys
 import textwrap
 
@@ -62,7 +64,10 @@ def table(match):
     rows = [row for row in results["benchmarks"]
             if pattern.search(row["name"]) and not row.get("error_occurred")]
     for row in rows:
+        row["problem"] = row["name"].partition(" ")[2]
         row["time_us"] = row["real_time"] * MICROSECONDS[row["time_unit"]]
+    if not rows:
+        return "\nNot measured yet.\n\n"
     columns = [column.strip().split("=", 1) for column in match["columns"].split("|")]
     lines = ["| " + " | ".join(title for title, _ in columns) + " |",
              "|" + "---|" * len(columns)]
@@ -80,13 +85,22 @@ def code(match):
 
 
 def main():
-    check = sys.argv[1:] == ["--check"]
-    if sys.argv[1:] and not check:
+    arguments = sys.argv[1:]
+    check = "--check" in arguments
+    if check:
+        arguments.remove("--check")
+    program = arguments.pop() if arguments[:1] == ["--program"] and len(arguments) == 2 else None
+    if arguments not in ([], ["--program"]) or (arguments and program is None):
         sys.exit(__doc__)
+    operators = ROOT / "docs" / "operators.md"
     stale = []
-    for path in [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]:
-        old = path.read_text()
-        new = RESULTS.sub(lambda match: match[1] + table(match) + match[5], old)
+    for path in sorted({*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), operators}):
+        old = path.read_text() if path.exists() else ""
+        new = old
+        if path == operators and program:
+            new = subprocess.run([program, "list", "--markdown"], check=True, text=True,
+                                 stdout=subprocess.PIPE).stdout
+        new = RESULTS.sub(lambda match: match[1] + table(match) + match[5], new)
         new = CODE.sub(lambda match: match[1] + code(match) + match[4], new)
         if new == old:
             continue

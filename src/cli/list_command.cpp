@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tilewright list`: the operators, and one operator's tensors and options.
 #include "cli/json.h"
+#include "cli/operator_page.h"
 #include "cli/program.h"
 #include "cli/text.h"
 
@@ -49,19 +50,6 @@ std::string words_text(const OptionSpec& spec) {
   for (std::string_view word : spec.words)
     text += (text.empty() ? "" : "|") + std::string(word);
   return text;
-}
-
-/// "x, w? -> y": `?` marks what may be absent, `*` what is read and written.
-std::string signature(const Schema& schema) {
-  std::string inputs;
-  std::string outputs;
-  for (const TensorSpec& spec : schema.tensors) {
-    std::string& list = spec.role == Role::output ? outputs : inputs;
-    list += (list.empty() ? "" : ", ") + std::string(spec.name);
-    if (spec.role == Role::inout) list += "*";
-    if (spec.presence == Presence::optional) list += "?";
-  }
-  return outputs.empty() ? inputs : inputs + " -> " + outputs;
 }
 
 std::string details(const Schema& schema) {
@@ -137,13 +125,20 @@ void list(const Program& program, const std::string& only, Format format) {
 void add_list_command(CLI::App& app, Program& program) {
   struct Request {
     std::string op;
+    bool markdown = false;
     Format format = Format::text;
   };
   auto request = std::make_shared<Request>();
   CLI::App* command = app.add_subcommand("list", "List the operators, or one operator's arguments");
-  command->add_option("OP", request->op, "Show this operator's tensors and options");
+  CLI::Option* op =
+      command->add_option("OP", request->op, "Show this operator's tensors and options");
+  command->add_flag("--markdown", request->markdown, "Print docs/operators.md, but for its figures")
+      ->excludes(op);
   add_json_flag(*command, request->format);
-  command->callback([&program, request] { list(program, request->op, request->format); });
+  command->callback([&program, request] {
+    request->markdown ? print(operator_page(program.operators))
+                      : list(program, request->op, request->format);
+  });
 }
 
 }  // namespace tilewright::cli
