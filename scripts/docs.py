@@ -108,7 +108,8 @@ def main():
         if not check:
             path.write_text(new)
     if check and stale:
-        sys.exit("out of date: " + ", ".join(stale) + "; run scripts/docs.py")
+        sys.exit("out of date: " + ", ".join(stale) + "; run scripts/docs.py" +
+                 (" --program " + program if program else ""))
     print("written: " + ", ".join(stale) if stale else "up to date")
 
 
