@@ -4,28 +4,40 @@
 #
 # usage: scripts/python.sh           the extension module in the build folder, beside what is built there already
 #        scripts/python.sh --wheel   the wheel, as `pip install .` builds it, tested as it is installed
-# From the environment:
+# Ends with 77 where the packages that it needs cannot be had. From the environment:
 #   VENV   the virtual environment, default .venv/python; it is made where it is missing
-#   BUILD  build folder of the library, default build
+#   BUILD  build folder of the library, default build; the results of the tests are in BUILD/python.xml
 
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. scripts/setup.sh
 VENV=${VENV:-.venv/python}
 BUILD=${BUILD:-build}
+python=$VENV/bin/python
 
-if [ ! -x "$VENV/bin/python" ]; then
-  python3 -m venv "$VENV"
-  "$VENV/bin/pip" install -q --disable-pip-version-check "nanobind>=2.2" "scikit-build-core>=0.10" ninja numpy ml_dtypes pytest
-fi
+has_headers() {
+  python3 -c 'import ensurepip, os, sysconfig; raise SystemExit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' 2>/dev/null
+}
+
+# Makes the virtual environment; what it needs is fetched once.
+set_up() {
+  has_headers || install_packages python3-venv python3-dev
+  [ -x "$python" ] || python3 -m venv "$VENV" || return 1
+  "$python" -c 'import ml_dtypes, nanobind, numpy, pytest, scikit_build_core' 2>/dev/null ||
+    "$python" -m pip install -q --disable-pip-version-check --retries 1 --timeout 20 \
+      "cmake>=3.26" ml_dtypes "nanobind>=2.2" numpy ninja pytest "scikit-build-core>=0.10"
+}
+
+set_up || { echo "python: skipped: its packages could not be fetched"; exit 77; }
+mkdir -p "$BUILD"
 python=$(cd "$VENV/bin" && pwd)/python
-
 if [ "${1:-}" = --wheel ]; then
-  "$python" -m pip wheel -q --no-build-isolation --no-deps -w "$BUILD/wheel" .
+  PATH="$(dirname "$python"):$PATH" "$python" -m pip wheel -q --no-build-isolation --no-deps -w "$BUILD/wheel" .
   "$python" -m pip install -q --force-reinstall --no-deps "$BUILD"/wheel/tilewright-*.whl
   ls -l "$BUILD"/wheel/tilewright-*.whl
-  "$python" -m pytest -q python/tests
-  exit
+else
+  cmake -S . -B "$BUILD" -G Ninja -DTILEWRIGHT_PYTHON=ON "-DPython_EXECUTABLE=$python" >/dev/null
+  cmake --build "$BUILD" --target python_package
+  export PYTHONPATH="$BUILD/python"
 fi
-cmake -S . -B "$BUILD" -G Ninja -DTILEWRIGHT_PYTHON=ON "-DPython_EXECUTABLE=$python" >/dev/null
-cmake --build "$BUILD" --target python_package
-PYTHONPATH="$BUILD/python" "$python" -m pytest -q python/tests
+"$python" -m pytest -q --junitxml="$BUILD/python.xml" python/tests

@@ -183,9 +183,10 @@ emu::Dim3 dim_of(const nb::sequence& extents, const char* what) {
   if (nb::len(extents) > 3) refuse(std::string(what) + " has more than three extents");
   for (std::size_t i = 0; i < nb::len(extents); ++i) {
     std::int64_t extent = 0;
-    if (!nb::try_cast(extents[i], extent) || extent < 1 || extent > 0x7fffffff)
+    if (!nb::try_cast(extents[i], extent) || extent < 1 || extent > 0x7fffffff) {
       refuse(std::string(what) + " has the extent " + nb::cast<std::string>(nb::repr(extents[i])) +
              "; it must be a positive integer");
+    }
     dims[i] = static_cast<std::uint32_t>(extent);
   }
   return {dims[0], dims[1], dims[2]};
