@@ -73,6 +73,7 @@ int run_program(int argc, const char* const* argv, std::span<const Operator* con
   add_run_command(app, program);
   add_bench_command(app, program);
   add_tune_command(app, program);
+  add_compile_command(app, program);
   add_show_command(app, program);
   add_cache_command(app, program);
   add_emulate_command(app, program);

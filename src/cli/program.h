@@ -42,6 +42,7 @@ void add_list_command(CLI::App& app, Program& program);
 void add_run_command(CLI::App& app, Program& program);
 void add_bench_command(CLI::App& app, Program& program);
 void add_tune_command(CLI::App& app, Program& program);
+void add_compile_command(CLI::App& app, Program& program);
 void add_show_command(CLI::App& app, Program& program);
 void add_cache_command(CLI::App& app, Program& program);
 void add_emulate_command(CLI::App& app, Program& program);
