@@ -125,7 +125,7 @@ bench() {
     TILEWRIGHT_TEST_DEVICE=$DEVICE timeout "$(left)" "$program" --benchmark_filter="${BENCH_FILTER:-.}" \
       --benchmark_out="$file" --benchmark_out_format=json \
       --benchmark_context=device="${device:-none}",driver="${driver:-none}",assembler="${assembler:-none}",commit="$commit" &&
-      sed -i '/"host_name":/d' "$file" &&
+      sed -i '/"host_name":/d;/"executable":/d' "$file" &&
       echo "written: $file" || { echo "FAILED: $program"; bad=1; }
   done
   [ ! -f examples/01_vector_add.cpp ] || COMMIT=$commit OUT=$OUT timeout "$(left)" scripts/compile_time.sh || bad=1
