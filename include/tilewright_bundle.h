@@ -108,6 +108,8 @@ typedef struct tw_bundle_function {
   void* function; /* a CUfunction */
   struct tw_bundle_driver* driver;
   tw_bundle_record how;
+  uint32_t* offsets; /* of each parameter in the caller's buffer; NULL: there is no recipe */
+  uint32_t parameter_count;
 } tw_bundle_function;
 
 TW_BUNDLE_API tw_bundle_status tw_bundle_load(const tw_bundle_kernel* kernel,
@@ -398,6 +400,54 @@ static tw_bundle_status tw_bundle_call(const tw_bundle_driver* driver, int resul
                         result);
 }
 
+/* The bytes of a parameter, from its line of the recipe: "address 0", "scalar 3 f32", "tensor_map
+ * 1". */
+static uint32_t tw_bundle_parameter_bytes(const char* line, size_t length) {
+  uint32_t bits = 0;
+  size_t i;
+  if (strncmp(line, "address", 7) == 0) return 8;
+  if (strncmp(line, "tensor_map", 10) == 0) return 128;
+  for (i = length; i > 0 && line[i - 1] >= '0' && line[i - 1] <= '9'; --i) {
+  }
+  for (; i < length; ++i)
+    bits = bits * 10 + (uint32_t)(line[i] - '0');
+  return bits / 8;
+}
+
+/* Where each parameter lies in a buffer, each at its natural alignment, a tensor map at 64. Tensor
+ * maps lie elsewhere in the constant bank than in such a buffer, so that the driver is given each
+ * parameter's address. */
+static tw_bundle_status tw_bundle_place(const tw_bundle_kernel* kernel,
+                                        tw_bundle_function* function) {
+  const char* line = kernel->recipe;
+  uint32_t count = 0, end = 0;
+  for (; *line != 0; ++line)
+    count += *line == '\n';
+  if (count == 0) return TW_BUNDLE_OK;
+  function->offsets = (uint32_t*)calloc(count, sizeof *function->offsets);
+  if (function->offsets == NULL) return tw_bundle_fail(TW_BUNDLE_MEMORY, "no memory for a kernel");
+  for (line = kernel->recipe; *line != 0;) {
+    const size_t length = strcspn(line, "\n");
+    const uint32_t bytes = tw_bundle_parameter_bytes(line, length);
+    const uint32_t alignment = bytes == 128 ? 64 : bytes;
+    if (bytes == 0) break;
+    end = (end + alignment - 1) / alignment * alignment;
+    function->offsets[function->parameter_count++] = end;
+    end += bytes;
+    line += length + (line[length] == '\n');
+  }
+  if (end == function->how.parameter_bytes) return TW_BUNDLE_OK;
+  return tw_bundle_fail(TW_BUNDLE_DAMAGED,
+                        "kernel %s: its recipe does not fit its %u bytes of parameters",
+                        kernel->entry, (unsigned)function->how.parameter_bytes);
+}
+
+static void tw_bundle_forget(tw_bundle_function* function) {
+  free(function->offsets);
+  free(function->driver);
+  memset(function, 0, sizeof *function);
+}
+
 static tw_bundle_status tw_bundle_take(const tw_bundle_driver* driver,
                                        const tw_bundle_kernel* kernel,
                                        tw_bundle_function* function) {
@@ -432,12 +482,10 @@ TW_BUNDLE_API tw_bundle_status tw_bundle_load(const tw_bundle_kernel* kernel,
   function->driver = (tw_bundle_driver*)calloc(1, sizeof *function->driver);
   if (function->driver == NULL) return tw_bundle_fail(TW_BUNDLE_MEMORY, "no memory for a kernel");
   function->how = *kernel->record;
-  status = tw_bundle_open_driver(function->driver);
+  status = tw_bundle_place(kernel, function);
+  if (status == TW_BUNDLE_OK) status = tw_bundle_open_driver(function->driver);
   if (status == TW_BUNDLE_OK) status = tw_bundle_take(function->driver, kernel, function);
-  if (status != TW_BUNDLE_OK) {
-    free(function->driver);
-    memset(function, 0, sizeof *function);
-  }
+  if (status != TW_BUNDLE_OK) tw_bundle_forget(function);
   return status;
 }
 
@@ -447,8 +495,7 @@ TW_BUNDLE_API tw_bundle_status tw_bundle_unload(tw_bundle_function* function) {
     return tw_bundle_fail(TW_BUNDLE_ARGUMENT, "tw_bundle_unload: nothing is loaded");
   status = tw_bundle_call(function->driver, function->driver->unload(function->module),
                           "cuModuleUnload");
-  free(function->driver);
-  memset(function, 0, sizeof *function);
+  tw_bundle_forget(function);
   return status;
 }
 
@@ -477,11 +524,15 @@ TW_BUNDLE_API tw_bundle_status tw_bundle_launch(const tw_bundle_function* functi
   tw_bundle_config config;
   tw_bundle_attribute attributes[3];
   void* extra[5];
+  void* each[512]; /* 4096 bytes of parameters, the limit of older targets, are no more than that */
+  uint32_t i;
+  int result;
   if (function == NULL || function->function == NULL || grid == NULL || grid[0] == 0 ||
       grid[1] == 0 || grid[2] == 0)
     return tw_bundle_fail(TW_BUNDLE_ARGUMENT,
                           "tw_bundle_launch: nothing is loaded, or the grid has no blocks");
-  if (parameter_bytes != function->how.parameter_bytes)
+  if (parameter_bytes != function->how.parameter_bytes ||
+      function->parameter_count > sizeof each / sizeof each[0])
     return tw_bundle_fail(TW_BUNDLE_ARGUMENT,
                           "tw_bundle_launch: the kernel takes %u bytes of parameters, not %zu",
                           (unsigned)function->how.parameter_bytes, parameter_bytes);
@@ -498,9 +549,15 @@ TW_BUNDLE_API tw_bundle_status tw_bundle_launch(const tw_bundle_function* functi
   extra[2] = (void*)(uintptr_t)kParameterBytes;
   extra[3] = &parameter_bytes;
   extra[4] = (void*)(uintptr_t)kParametersEnd;
-  return tw_bundle_call(function->driver,
-                        function->driver->launch(&config, function->function, NULL, extra),
-                        "cuLaunchKernelEx");
+  if (function->offsets != NULL) {
+    for (i = 0; i < function->parameter_count; ++i)
+      each[i] = (void*)((uintptr_t)parameters + function->offsets[i]);
+    result = function->driver->launch(&config, function->function, each, NULL);
+  } else {
+    result = function->driver->launch(&config, function->function, NULL,
+                                      parameter_bytes == 0 ? NULL : extra);
+  }
+  return tw_bundle_call(function->driver, result, "cuLaunchKernelEx");
 }
 
 #ifdef __cplusplus

@@ -4,11 +4,19 @@
 
 #include "runtime/fake/cache_fixture.h"
 #include "tilewright/offline_compiler.h"
-#include "tilewright_bundle.h"
 
 #include <cstring>
 #include <fstream>
 #include <iterator>
+
+// The header is C: its casts and its functions that are not used here are as they have to be.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wold-style-cast"
+#pragma GCC diagnostic ignored "-Wunused-function"
+#define TW_BUNDLE_API static
+#define TILEWRIGHT_BUNDLE_IMPLEMENTATION
+#include "tilewright_bundle.h"
+#pragma GCC diagnostic pop
 
 namespace tilewright::test {
 namespace {
@@ -224,6 +232,88 @@ TEST_F(BundleTest, AnOfflineDeviceCollectsTheKernelsOfItsLaunches) {
   EXPECT_EQ(text_of(kernels[0].assembled), "code");
   write_bundle(file(), kernels);
   EXPECT_EQ(Bundle::open(file()).find("scale v1", {90, 'a'}, {}), 0);
+}
+
+class BundleInC : public BundleTest {
+ protected:
+  BundleInC() { set_current(this); }  // any address is a context
+  /// The only kernel of a bundle that holds `kernel`.
+  tw_bundle_kernel only(const BundleKernel& kernel) {
+    write({kernel});
+    EXPECT_EQ(tw_bundle_open(file().c_str(), &bundle_), TW_BUNDLE_OK) << tw_bundle_message();
+    tw_bundle_kernel found{};
+    EXPECT_EQ(tw_bundle_find(bundle_, "scale", "sm_90a", &found), TW_BUNDLE_OK);
+    return found;
+  }
+  ~BundleInC() override { tw_bundle_close(bundle_); }
+  tw_bundle* bundle_ = nullptr;
+  const std::uint32_t grid_[3] = {5, 1, 1};
+};
+
+TEST_F(BundleInC, LaunchesWithTheConfigurationThatWasRecorded) {
+  BundleKernel recorded = kernel("scale v1", "code");
+  recorded.recipe = "address 0\nscalar 1 s32\n";
+  recorded.launch = {.grid = {7, 1, 1},
+                     .block = {128, 1, 1},
+                     .cluster = {2, 1, 1},
+                     .dynamic_smem_bytes = 65536,
+                     .cooperative = true,
+                     .dependent = true};
+  tw_bundle_kernel found = only(recorded);
+  EXPECT_STREQ(found.front_key, "scale v1");
+  tw_bundle_function function;
+  ASSERT_EQ(tw_bundle_load(&found, &function), TW_BUNDLE_OK) << tw_bundle_message();
+  EXPECT_EQ(status().max_dynamic_smem, 65536);
+  unsigned char parameters[12] = {7};
+  EXPECT_EQ(tw_bundle_launch(&function, grid_, parameters, 11, nullptr), TW_BUNDLE_ARGUMENT);
+  EXPECT_STREQ(tw_bundle_message(),
+               "tw_bundle_launch: the kernel takes 12 bytes of parameters, not 11");
+  ASSERT_EQ(tw_bundle_launch(&function, grid_, parameters, 12, nullptr), TW_BUNDLE_OK)
+      << tw_bundle_message();
+  const FakeCudaLaunch& launch = status().last_launch;
+  EXPECT_EQ(launch.grid[0], 5U);
+  EXPECT_EQ(launch.block[0], 128U);
+  EXPECT_EQ(launch.cluster[0], 2U);
+  EXPECT_EQ(launch.dynamic_smem_bytes, 65536U);
+  EXPECT_NE(launch.cooperative, 0);
+  EXPECT_NE(launch.dependent, 0);
+  EXPECT_EQ(tw_bundle_unload(&function), TW_BUNDLE_OK);
+  EXPECT_EQ(tw_bundle_unload(&function), TW_BUNDLE_ARGUMENT);
+  EXPECT_EQ(status().modules, 0);
+}
+
+TEST_F(BundleInC, PlacesEachParameterByTheRecipe) {
+  BundleKernel recorded = kernel("scale v1", "code");
+  recorded.recipe = "scalar 0 s32\ntensor_map 1\naddress 2\nscalar 3 bf16\nextent 2.0 s64\n";
+  recorded.parameter_bytes = 64 + 128 + 8 + 8 + 8;
+  tw_bundle_kernel found = only(recorded);
+  tw_bundle_function function;
+  ASSERT_EQ(tw_bundle_load(&found, &function), TW_BUNDLE_OK) << tw_bundle_message();
+  ASSERT_EQ(function.parameter_count, 5U);
+  EXPECT_EQ(std::vector<std::uint32_t>(function.offsets, function.offsets + 5),
+            (std::vector<std::uint32_t>{0, 64, 192, 200, 208}));
+  tw_bundle_unload(&function);
+}
+
+TEST_F(BundleInC, RefusesARecipeThatDoesNotFitTheParameters) {
+  BundleKernel recorded = kernel("scale v1", "code");
+  recorded.recipe = "address 0\naddress 1\n";
+  tw_bundle_kernel found = only(recorded);
+  tw_bundle_function function;
+  EXPECT_EQ(tw_bundle_load(&found, &function), TW_BUNDLE_DAMAGED);
+  EXPECT_STREQ(tw_bundle_message(),
+               "kernel scale: its recipe does not fit its 12 bytes of parameters");
+}
+
+TEST_F(BundleInC, ReportsTheDriversErrors) {
+  BundleKernel recorded = kernel("scale v1", "code");
+  recorded.recipe = "address 0\nscalar 1 s32\n";
+  tw_bundle_kernel found = only(recorded);
+  tw_bundle_function function;
+  fail("cuModuleLoadDataEx", 209);
+  EXPECT_EQ(tw_bundle_load(&found, &function), TW_BUNDLE_CUDA);
+  EXPECT_NE(std::string(tw_bundle_message()).find("cuModuleLoadDataEx: "), std::string::npos);
+  EXPECT_NE(std::string(tw_bundle_message()).find("(209)"), std::string::npos);
 }
 
 TEST_F(BundleTest, AnUnknownGpuIsAnErrorThatListsTheKnownOnes) {
