@@ -2,6 +2,7 @@
 """Layouts, the emulator on any PTX, cache, tuning, doctor; documentation made from schemas."""
 import ast
 import pathlib
+import signal
 
 import numpy
 import pytest
@@ -77,6 +78,31 @@ def test_emulate_says_what_is_wrong(how, text):
     with pytest.raises(ValueError) as error:
         tilewright.emulate(NEIGHBOUR.replace("BARRIER", ""), **{"args": [numpy.zeros(64, numpy.uint32), 1], **how})
     assert text in str(error.value)
+
+
+def test_a_signal_ends_a_launch():
+    endless = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry count() {
+  .reg .b32 %r<2>;
+  mov.u32 %r1, 0;
+again:
+  add.u32 %r1, %r1, 1;
+  bra again;
+}
+"""
+
+    def ring(*_):
+        raise TimeoutError("rung")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    try:
+        with pytest.raises(TimeoutError, match="rung"):
+            tilewright.emulate(endless)
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_a_layout_has_text_table_and_picture():

@@ -2,6 +2,7 @@
 // tilewright.emulate: buffers copied in, one launch with checks, buffers copied back.
 #include "python/emulate.h"
 
+#include "python/emulation.h"
 #include "python/errors.h"
 #include "tilewright/emulator.h"
 #include "tilewright/error.h"
@@ -233,8 +234,9 @@ nb::dict emulate(const std::string& ptx, const nb::sequence& args, const nb::dic
   emu::LaunchReport report;
   {
     const nb::gil_scoped_release released;
-    report = machine.launch(request.launch, request.options);
+    report = machine.launch(request.launch, interruptible(request.options));
   }
+  throw_if_interrupted();
   for (const HostBuffer& buffer : buffers) {
     if (buffer.writable()) machine.read(buffer.address, buffer.bytes());
   }

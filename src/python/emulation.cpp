@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <nanobind/nanobind.h>
 #include <optional>
 #include <span>
 
@@ -96,11 +97,25 @@ Emulator& emulator() {
   return *one;
 }
 
+bool no_signal(void*, std::uint64_t) {
+  const nanobind::gil_scoped_acquire acquired;
+  return PyErr_CheckSignals() == 0;  // else its exception is set on this thread
+}
+
 }  // namespace
+
+emu::Options interruptible(emu::Options options) {
+  options.keep_going = &no_signal;
+  return options;
+}
+
+void throw_if_interrupted() {
+  if (PyErr_Occurred() != nullptr) throw nanobind::python_error();
+}
 
 void set_emulator(const std::string& target, const emu::Options& options) {
   Device device = Device::open("emu:" + target, SourceLoc{});
-  device.set_options(options);
+  device.set_options(interruptible(options));
   Emulator& emulator = python::emulator();
   const std::lock_guard lock(emulator.mutex);
   emulator.device = std::move(device);
@@ -110,7 +125,10 @@ std::vector<emu::Diagnostic> run_in_emulator(const Operator& op, Arguments argum
                                              const std::vector<HostTensor>& tensors) {
   Emulator& emulator = python::emulator();
   const std::lock_guard lock(emulator.mutex);
-  if (!emulator.device) emulator.device = Device::open("emu:sm_90a", SourceLoc{});
+  if (!emulator.device) {
+    emulator.device = Device::open("emu:sm_90a", SourceLoc{});
+    emulator.device->set_options(interruptible({}));
+  }
   const Device& device = *emulator.device;
   std::vector<Region> regions = regions_of(tensors);
   copy_in(device, regions);

@@ -14,6 +14,11 @@ namespace tilewright::python {
 /// The device that such calls run on, and how. For all calls from here on.
 void set_emulator(const std::string& target, const emu::Options& options);
 
+/// With a keep_going that ends a launch when a handler of Python's raises, for Ctrl-C. The launch
+/// is to run without the GIL, and throw_if_interrupted() to follow with it.
+emu::Options interruptible(emu::Options options);
+void throw_if_interrupted();
+
 /// One tensor of a call.
 struct HostTensor {
   std::string_view name;

@@ -215,6 +215,7 @@ void Call::run_on_host() {
     const nb::gil_scoped_release released;
     found = run_in_emulator(op_, arguments_, tensors);
   }
+  throw_if_interrupted();
   if (!found.empty()) throw Findings(std::move(found));
 }
 
