@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device side of quantize and dequantize.
+#include "kernels/quantize/block2d.h"
 #include "kernels/quantize/quantize.h"
 #include "tilewright/control.h"
 #include "tilewright/fragment.h"
@@ -47,7 +48,7 @@ class QuantizeKernel {
     }
     if (plan_.tensors.scale) {
       Value scale = given(0);
-      if_(group == 0 && lane == 0, [&] { scales(0, 0) = scale; });
+      if (!plan_.scale_is_found) if_(group == 0 && lane == 0, [&] { scales(0, 0) = scale; });
       const auto codes = GroupCodes::of_scale(config_.coding, config_.division, scale);
       if_(active, [&] { store_codes(q, row, first, lane, loaded, codes); });
       return;
@@ -118,6 +119,7 @@ class QuantizeKernel {
 
 Traced QuantizePlan::trace(ptx::Target target) const {
   const QuantFormat format = config.coding.format;
+  if (format == QuantFormat::fp8_block2d) return trace_block2d(*this, target);
   const bool fp8 = !is_mx(format) && format != QuantFormat::nvfp4;
   TraceOptions trace_options{
       .name = "quantize_" + std::string(fp8 ? "fp8" : tilewright::name(format)) + "_" +
@@ -149,7 +151,8 @@ Traced DequantizePlan::trace(ptx::Target target) const {
       const rows::RowShare& share = shares[j];
       bool whole = coding.format == QuantFormat::fp8_tensor;
       bool one = whole || coding.format == QuantFormat::fp8_token;
-      Value row = whole ? constant(s32, 0) : share.row;
+      bool tiles = coding.format == QuantFormat::fp8_block2d;
+      Value row = whole ? constant(s32, 0) : tiles ? share.row / kBlock2d : share.row;
       Value column = one ? constant(s32, 0) : share.column / group;
       Element stored = scale_element(coding.layout, scales, row, column);
       Value scale = scale_value(coding, load_if(share.inside, stored, 1)[0].get());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host side of quantize and dequantize: checks, the threads of a group, access widths.
+#include "kernels/quantize/block2d.h"
 #include "kernels/quantize/quantize.h"
+#include "kernels/quantize/tensor_scale.h"
 #include "tilewright/stream.h"
 
 #include <algorithm>
@@ -63,9 +65,16 @@ QuantizeConfig configure(const DeviceProperties& device, const QuantizeTensors& 
   config.division = division_of(coding, options);
   config.h = t.x.shape[1];
   config.group = group_elems(coding.format, config.h);
-  // Of whole rows; where addresses and strides are not aligned to it, an access splits up. Codes of
-  // four bits are stored by words.
-  config.vector_elems = coding.element == e2m1 ? 8 : 128 / bits(t.x.type);
+  if (coding.format == QuantFormat::fp8_block2d) {
+    config.vector_elems = rows::common_vector(t.x.type, std::array{t.x, t.q});
+    config.threads_per_group = kBlock2dThreads;
+    config.groups_per_block = 1;
+    config.accesses = kBlock2d * kBlock2d / kBlock2dThreads / config.vector_elems;
+    return config;
+  }
+  // Of whole rows; where addresses and strides are not aligned to it, an access splits up. A thread
+  // takes two loads' worth for codes of four bits: their arithmetic is what limits those kernels.
+  config.vector_elems = (coding.element == e2m1 ? 256 : 128) / bits(t.x.type);
   while (config.group % config.vector_elems != 0)
     config.vector_elems /= 2;
   choose_threads(config, device, t.x);
@@ -76,11 +85,11 @@ QuantizeConfig configure(const DeviceProperties& device, const QuantizeTensors& 
 
 void check_scales(const QuantizeTensors& t, const QuantizeOptions& options,
                   const rows::Caller& caller) {
-  check_given(t.scale, "scale", QuantFormat::fp8_tensor, options.format, caller);
+  if (t.scale) check_given(t.scale, "scale", QuantFormat::fp8_tensor, options.format, caller);
   check_given(t.encode_scale, "encode_scale", QuantFormat::nvfp4, options.format, caller);
-  if (t.scale && t.scales.type != f32) {
+  if (options.format == QuantFormat::fp8_tensor && t.scales.type != f32) {
     caller.refuse("scales has type " + std::string(name(t.scales.type)) +
-                  "; with fp8_tensor it must be f32, as scale is");
+                  "; with fp8_tensor it must be f32");
   }
   if (!std::isfinite(options.floor) || options.floor < 1e-30f) {
     caller.refuse("floor=" + std::to_string(options.floor) +
@@ -114,13 +123,17 @@ QuantizePlan plan_quantize(const DeviceProperties& device, const QuantizeTensors
   t.scales = scales_view(t.scales, coding, t.q, caller);
   rows::check_apart(t.scales, "scales", t.q, "q", caller);
   rows::check_apart(t.scales, "scales", t.x, "x", caller);
+  plan.scale_is_found = options.format == QuantFormat::fp8_tensor && !t.scale;
+  if (plan.scale_is_found) t.scale = tensors.scales;
   plan.config = configure(device, t, coding, options, caller);
   plan.x_arg = tensor_arg(t.x, kRows);
   plan.q_arg = tensor_arg(t.q, kRows);
   // An absent tensor takes part as x: the traced code does not touch it.
   plan.given_arg = plan.given() ? tensor_arg(*plan.given()) : plan.x_arg;
   plan.scales_arg = scales_arg_of(t.scales, coding.layout);
-  std::int64_t groups = t.x.shape[0] * (plan.config.h / plan.config.group);
+  std::int64_t groups = options.format == QuantFormat::fp8_block2d
+                            ? size(t.scales)
+                            : t.x.shape[0] * (plan.config.h / plan.config.group);
   plan.group_blocks = rows::ceil_div(groups, plan.config.groups_per_block);
   std::int64_t blocks = plan.group_blocks + padding_blocks(plan.config, t.x.shape[0]);
   if (blocks > 2'147'483'647) {
@@ -138,8 +151,8 @@ std::string QuantizePlan::key() const {
          " v=" + std::to_string(c.vector_elems) + " t=" + std::to_string(c.threads_per_group) +
          "x" + std::to_string(c.groups_per_block) + " n=" + std::to_string(c.accesses) +
          " d=" + std::to_string(static_cast<int>(c.division)) + (c.wide_index ? " wide" : "") +
-         " | " + to_string(x_arg) + " | " + to_string(q_arg) + " | " + to_string(scales_arg) +
-         (given() ? " | " + to_string(given_arg) : "");
+         (scale_is_found ? " found" : "") + " | " + to_string(x_arg) + " | " + to_string(q_arg) +
+         " | " + to_string(scales_arg) + (given() ? " | " + to_string(given_arg) : "");
 }
 
 Parameters QuantizePlan::parameters() const {
@@ -153,11 +166,22 @@ Parameters QuantizePlan::parameters() const {
   return parameters;
 }
 
+std::int64_t quantize_workspace_bytes(QuantFormat format, bool has_scale) {
+  return format == QuantFormat::fp8_tensor && !has_scale ? kTensorScaleBytes : 0;
+}
+
 void quantize(const Stream& stream, const QuantizeTensors& tensors, const QuantizeOptions& options,
-              SourceLoc at) {
-  QuantizePlan plan = plan_quantize(stream.device().properties(), tensors, options, at);
+              const Workspace& workspace, SourceLoc at) {
+  const Device& device = stream.device();
+  QuantizePlan plan = plan_quantize(device.properties(), tensors, options, at);
   if (plan.tensors.x.shape[0] == 0) return;
-  rows::prepare(stream.device(), plan, at).launch(stream, at);
+  if (plan.scale_is_found) {
+    const TensorScalePlan first =
+        plan_tensor_scale(device.properties(), plan.tensors.x, tensors.scales, options.floor,
+                          workspace, rows::Caller{"quantize", at});
+    rows::prepare(device, first, at).launch(stream, at);
+  }
+  rows::prepare(device, plan, at).launch(stream, at);
 }
 
 DequantizePlan plan_dequantize(const DeviceProperties& device, const DequantizeTensors& tensors,

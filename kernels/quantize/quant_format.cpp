@@ -8,8 +8,8 @@
 namespace tilewright {
 namespace {
 
-using Names = std::array<std::string_view, 6>;
-constexpr Names kFormatNames{"fp8_tensor", "fp8_token", "fp8_block", "mxfp8", "mxfp4", "nvfp4"};
+constexpr std::array<std::string_view, 7> kFormatNames{
+    "fp8_tensor", "fp8_token", "fp8_block", "fp8_block2d", "mxfp8", "mxfp4", "nvfp4"};
 constexpr std::array<std::string_view, 5> kLayoutNames{"row", "column_tma", "packed_ue8m0",
                                                        "swizzle_128x4", "swizzle_8x4"};
 
@@ -33,6 +33,7 @@ Types element_types(QuantFormat format) {
     case QuantFormat::fp8_tensor:
     case QuantFormat::fp8_token:
     case QuantFormat::fp8_block:
+    case QuantFormat::fp8_block2d:
       return {"e4m3", {e4m3, e4m3}};
     case QuantFormat::mxfp8:
       return {"e4m3 or e5m2", {e4m3, e5m2}};
@@ -101,6 +102,7 @@ std::int64_t group_elems(QuantFormat format, std::int64_t h) {
     case QuantFormat::fp8_token:
       return h;
     case QuantFormat::fp8_block:
+    case QuantFormat::fp8_block2d:
       return 128;
     case QuantFormat::mxfp8:
     case QuantFormat::mxfp4:
@@ -109,6 +111,11 @@ std::int64_t group_elems(QuantFormat format, std::int64_t h) {
       break;
   }
   return 16;
+}
+
+std::int64_t group_rows(QuantFormat format, std::int64_t t) {
+  if (format == QuantFormat::fp8_tensor) return std::max<std::int64_t>(1, t);
+  return format == QuantFormat::fp8_block2d ? 128 : 1;
 }
 
 std::int64_t padded_rows(ScaleLayout layout, std::int64_t groups_m) {
@@ -165,7 +172,8 @@ void check_coding(const QuantCoding& coding, const rows::Caller& caller) {
       takes = coding.format == QuantFormat::fp8_block && coding.scale_type == f32;
       break;
     case ScaleLayout::packed_ue8m0:
-      takes = !one_scale_a_row(coding.format) && coding.scale_type == ue8m0;
+      takes = (coding.format == QuantFormat::fp8_block || is_mx(coding.format)) &&
+              coding.scale_type == ue8m0;
       break;
     case ScaleLayout::swizzle_128x4:
     case ScaleLayout::swizzle_8x4:
@@ -184,7 +192,7 @@ void check_groups(QuantFormat format, const View& q, const rows::Caller& caller)
   std::int64_t h = q.shape[1];
   if (h == 0) caller.refuse("rows have 0 elements; they must have some");
   std::int64_t group = group_elems(format, h);
-  if (h % group != 0) {
+  if (h % group != 0 && format != QuantFormat::fp8_block2d) {
     caller.refuse("rows have " + std::to_string(h) + " elements; " + std::string(name(format)) +
                   " takes multiples of " + std::to_string(group));
   }
@@ -196,8 +204,8 @@ void check_groups(QuantFormat format, const View& q, const rows::Caller& caller)
 
 View scales_view(const View& scales, const QuantCoding& coding, const View& q,
                  const rows::Caller& caller) {
-  std::int64_t groups_m = coding.format == QuantFormat::fp8_tensor ? 1 : q.shape[0];
-  std::int64_t groups_n = q.shape[1] / group_elems(coding.format, q.shape[1]);
+  std::int64_t groups_m = rows::ceil_div(q.shape[0], group_rows(coding.format, q.shape[0]));
+  std::int64_t groups_n = rows::ceil_div(q.shape[1], group_elems(coding.format, q.shape[1]));
   View view;
   if (coding.layout == ScaleLayout::row) {
     view = row_scales(scales, coding, groups_m, groups_n, caller);

@@ -14,12 +14,13 @@
 namespace tilewright {
 
 enum class QuantFormat : std::uint8_t {
-  fp8_tensor,  ///< e4m3, one scale, given
-  fp8_token,   ///< e4m3, one scale a row
-  fp8_block,   ///< e4m3, one scale for 128 elements of a row
-  mxfp8,       ///< e4m3 or e5m2, one ue8m0 for 32 elements of a row (OCP MX)
-  mxfp4,       ///< e2m1, one ue8m0 for 32 elements of a row (OCP MX)
-  nvfp4        ///< e2m1, one e4m3 for 16 elements of a row, and one f32 for the tensor
+  fp8_tensor,   ///< e4m3, one scale
+  fp8_token,    ///< e4m3, one scale a row
+  fp8_block,    ///< e4m3, one scale for 128 elements of a row
+  fp8_block2d,  ///< e4m3, one scale for 128 elements of 128 rows
+  mxfp8,        ///< e4m3 or e5m2, one ue8m0 for 32 elements of a row (OCP MX)
+  mxfp4,        ///< e2m1, one ue8m0 for 32 elements of a row (OCP MX)
+  nvfp4         ///< e2m1, one e4m3 for 16 elements of a row, and one f32 for the tensor
 };
 
 /// The power of two that scales a group of OCP MX with the largest magnitude `amax`.
@@ -57,6 +58,8 @@ std::string to_string(const QuantCoding& coding);
 bool is_mx(QuantFormat format);
 /// Elements of a row of `h` under one scale.
 std::int64_t group_elems(QuantFormat format, std::int64_t h);
+/// Rows of `t` under one scale.
+std::int64_t group_rows(QuantFormat format, std::int64_t t);
 /// Of a matrix of scales in a layout: [groups_m, groups_n] of them.
 std::vector<std::int64_t> scales_shape(ScaleLayout layout, std::int64_t groups_m,
                                        std::int64_t groups_n);

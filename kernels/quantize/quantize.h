@@ -14,10 +14,10 @@ namespace tilewright {
 
 struct QuantizeTensors {
   View x;                            ///< [..., H] of bf16, f16 or f32
-  std::optional<View> scale;         ///< fp8_tensor: [1] f32, given
+  std::optional<View> scale;         ///< fp8_tensor: [1] f32; absent: found in two passes
   std::optional<View> encode_scale;  ///< nvfp4: [1] f32, 2688 / the tensor's largest magnitude
   View q;                            ///< [..., H] of e4m3, e5m2 (mxfp8) or e2m1 (fp4)
-  /// [1] (f32, the given one), [T], [T, G] or the modes of a ScaleLayout; of f32 or ue8m0 (fp8),
+  /// [1] (f32), [T], [T, G] or the modes of a ScaleLayout; of f32 or ue8m0 (fp8),
   /// ue8m0 (mx) or e4m3 (nvfp4).
   View scales;
 };
@@ -54,6 +54,7 @@ struct QuantizePlan {
   QuantizeOptions options;
   QuantizeTensors tensors;  ///< folded; scales in the modes of their layout
   TensorArg x_arg, given_arg, q_arg, scales_arg;
+  bool scale_is_found = false;    ///< in `scales`, by a launch before this one
   std::int64_t group_blocks = 0;  ///< the blocks beyond them write the rows that pad the scales
   LaunchConfig launch;
 
@@ -68,9 +69,12 @@ struct QuantizePlan {
 };
 QuantizePlan plan_quantize(const DeviceProperties& device, const QuantizeTensors& tensors,
                            const QuantizeOptions& options = {}, SourceLoc at = SourceLoc::here());
+/// Of quantize(): 0 but for fp8_tensor without a scale.
+std::int64_t quantize_workspace_bytes(QuantFormat format, bool has_scale);
 /// Quantises on the stream. Allocates nothing on the device and does not wait.
 void quantize(const Stream& stream, const QuantizeTensors& tensors,
-              const QuantizeOptions& options = {}, SourceLoc at = SourceLoc::here());
+              const QuantizeOptions& options = {}, const Workspace& workspace = {},
+              SourceLoc at = SourceLoc::here());
 
 struct DequantizeTensors {
   View q;                            ///< [..., H], as quantize's

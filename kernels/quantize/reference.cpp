@@ -141,6 +141,28 @@ Array placed(const std::vector<double>& scales, Type type, ScaleLayout layout,
   return make_array("scales", type, shape, values);
 }
 
+/// Scales of 128 x 128 elements, as [ceil(T / 128), ceil(H / 128)].
+Array quantise_block2d(std::span<const float> values, std::int64_t h,
+                       const QuantizeOptions& options, Type scale_type, Codes& codes) {
+  const std::int64_t t = static_cast<std::int64_t>(values.size()) / h;
+  const std::int64_t across = (h + 127) / 128;
+  std::vector<std::vector<float>> tiles(static_cast<std::size_t>((t + 127) / 128 * across));
+  auto tile_of = [&](std::size_t i) {
+    const auto at = static_cast<std::int64_t>(i);
+    return static_cast<std::size_t>(at / h / 128 * across + at % h / 128);
+  };
+  for (std::size_t i = 0; i < values.size(); ++i)
+    tiles[tile_of(i)].push_back(values[i]);
+  std::vector<double> scales;
+  for (const std::vector<float>& tile : tiles)
+    scales.push_back(static_cast<double>(fp8_scale(tile, options.floor, scale_type)));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto s = static_cast<float>(scales[tile_of(i)]);
+    quantise_fp8(values.subspan(i, 1), s, options.exact, codes);
+  }
+  return make_array("scales", scale_type, {(t + 127) / 128, across}, scales);
+}
+
 double number(const HostTensors& tensors, const char* name) {
   return to_doubles(tensors.at(name)).front();
 }
@@ -154,8 +176,17 @@ void quantize_reference(const QuantizeOptions& options, Type element, Type scale
   const std::vector<float> values(doubles.begin(), doubles.end());
   const std::int64_t h = x.shape.back();
   const auto group = static_cast<std::size_t>(group_elems(options.format, h));
-  const bool given = options.format == QuantFormat::fp8_tensor;
+  const bool whole = options.format == QuantFormat::fp8_tensor;
+  const bool given = tensors.find("scale") != nullptr;
+  const float of_tensor = !whole  ? 0
+                          : given ? static_cast<float>(number(tensors, "scale"))
+                                  : fp8_scale(values, options.floor, f32);
   Codes codes(element, x.shape);
+  if (options.format == QuantFormat::fp8_block2d) {
+    tensors.set(quantise_block2d(values, h, options, scale_type, codes));
+    tensors.set(std::move(codes.array()));
+    return;
+  }
   std::vector<double> scales;
   for (std::size_t first = 0; first < values.size(); first += group) {
     const auto one = std::span(values).subspan(first, group);
@@ -166,16 +197,15 @@ void quantize_reference(const QuantizeOptions& options, Type element, Type scale
       const auto encode = static_cast<float>(number(tensors, "encode_scale"));
       s = quantise_nvfp4(one, encode, options.exact, codes);
     } else {
-      s = given ? static_cast<float>(number(tensors, "scale"))
-                : fp8_scale(one, options.floor, scale_type);
+      s = whole ? of_tensor : fp8_scale(one, options.floor, scale_type);
       s = quantise_fp8(one, s, options.exact, codes);
     }
     scales.push_back(static_cast<double>(s));
   }
   const std::int64_t rows = h == 0 ? 0 : static_cast<std::int64_t>(values.size()) / h;
   const bool a_row = options.format == QuantFormat::fp8_token;
-  if (given) {
-    tensors.set(make_array("scales", f32, {1}, std::vector<double>{number(tensors, "scale")}));
+  if (whole) {
+    tensors.set(make_array("scales", f32, {1}, std::vector{static_cast<double>(of_tensor)}));
   } else if (options.layout != ScaleLayout::row || a_row) {
     Array all =
         placed(scales, scale_type, options.layout, rows, h / static_cast<std::int64_t>(group));
@@ -195,12 +225,12 @@ void dequantize_reference(const DequantizeOptions& options, HostTensors& tensors
   const std::vector<double> scales = to_doubles(tensors.at("scales"));
   const std::int64_t h = q.shape.back();
   const std::int64_t group = group_elems(options.format, h);
-  const std::int64_t groups_n = h / group;
+  const std::int64_t groups_n = (h + group - 1) / group;
   const std::int64_t rows = static_cast<std::int64_t>(y.size()) / h;
   const bool nvfp4 = options.format == QuantFormat::nvfp4;
   const double decode = nvfp4 ? number(tensors, "decode_scale") : 1;
   for (std::size_t i = 0; i < y.size(); ++i) {
-    const std::int64_t m = static_cast<std::int64_t>(i) / h;
+    const std::int64_t m = static_cast<std::int64_t>(i) / h / group_rows(options.format, rows);
     const std::int64_t k = static_cast<std::int64_t>(i) % h / group;
     const bool whole = options.format == QuantFormat::fp8_tensor;
     const std::int64_t at = whole ? 0 : offset_of(options.layout, m, k, rows, groups_n);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // quantize and dequantize as the command line and bindings see them.
 #include "kernels/quantize/reference.h"
+#include "kernels/quantize/tensor_scale.h"
 
 #include <algorithm>
 #include <array>
@@ -19,7 +20,8 @@ constexpr TensorSpec kScalesTensor{
     .shape = "*",
     .types = kScales,
     .doc =
-        "[1] (fp8_tensor), [T] (fp8_token), else [..., G] for G groups a row, or scale_layout's "
+        "[1] (fp8_tensor), [T] (fp8_token), [T/128, H/128] (fp8_block2d), else [..., G] for G "
+        "groups a row, or scale_layout's "
         "modes; f32 or ue8m0 (fp8), ue8m0 (mx), e4m3 (nvfp4)"};
 constexpr TensorSpec kCodesTensor{.name = "q",
                                   .role = Role::output,
@@ -38,7 +40,7 @@ constexpr std::array<TensorSpec, 5> kQuantizeTensors{{
      .presence = Presence::optional,
      .shape = "1",
      .types = kF32,
-     .doc = "fp8_tensor: the decode scale"},
+     .doc = "fp8_tensor: the decode scale; absent: found in a pass before"},
     {.name = "encode_scale",
      .role = Role::input,
      .presence = Presence::optional,
@@ -60,20 +62,21 @@ constexpr std::array<TensorSpec, 4> kDequantizeTensors{{
     {.name = "y", .role = Role::output, .shape = "...,H", .types = kReals, .doc = "numbers"},
 }};
 
-constexpr std::array<std::string_view, 6> kFormats{"fp8_tensor", "fp8_token", "fp8_block",
-                                                   "mxfp8",      "mxfp4",     "nvfp4"};
+constexpr std::array<std::string_view, 7> kFormats{
+    "fp8_tensor", "fp8_token", "fp8_block", "fp8_block2d", "mxfp8", "mxfp4", "nvfp4"};
 constexpr std::array<std::string_view, 2> kElements{"e4m3", "e5m2"};
 constexpr std::array<std::string_view, 2> kScaleTypes{"f32", "ue8m0"};
 constexpr std::array<std::string_view, 3> kRules{"ceil", "floor", "even"};
 constexpr std::array<std::string_view, 5> kLayouts{"row", "column_tma", "packed_ue8m0",
                                                    "swizzle_128x4", "swizzle_8x4"};
 constexpr std::array<std::string_view, 3> kOutTypes{"bf16", "f16", "f32"};
-constexpr OptionSpec kFormat{
-    .name = "format",
-    .type = OptionType::choice,
-    .default_text = "fp8_token",
-    .words = kFormats,
-    .doc = "what shares a scale: all, a row, or 128, 32, 32, 16 elements of a row"};
+constexpr OptionSpec kFormat{.name = "format",
+                             .type = OptionType::choice,
+                             .default_text = "fp8_token",
+                             .words = kFormats,
+                             .doc =
+                                 "what shares a scale: all, a row, 128 elements of a row, 128 of "
+                                 "128 rows, or 32, 32, 16 elements of a row"};
 constexpr OptionSpec kScaleLayout{.name = "scale_layout",
                                   .type = OptionType::choice,
                                   .default_text = "row",
@@ -118,7 +121,7 @@ constexpr std::array<OptionSpec, 3> kDequantizeOptions{{
      .doc = "type of y"},
 }};
 
-constexpr std::array<std::string_view, 9> kQuantizeProblems{
+constexpr std::array<std::string_view, 11> kQuantizeProblems{
     "T=32768,H=4096,x=bf16,format=fp8_token",
     "T=32768,H=7168,x=bf16,format=fp8_token",
     "T=32768,H=4096,x=bf16,format=fp8_block",
@@ -127,7 +130,9 @@ constexpr std::array<std::string_view, 9> kQuantizeProblems{
     "T=32768,H=7168,x=bf16,format=mxfp8",
     "T=32768,H=7168,x=bf16,format=mxfp4",
     "T=32768,H=7168,x=bf16,encode_scale=f32,format=nvfp4",
-    "T=64,H=7168,x=bf16,encode_scale=f32,format=nvfp4,scale_layout=swizzle_128x4"};
+    "T=64,H=7168,x=bf16,encode_scale=f32,format=nvfp4,scale_layout=swizzle_128x4",
+    "T=32768,H=7168,x=bf16,format=fp8_tensor",
+    "T=7168,H=18432,x=bf16,format=fp8_block2d"};
 
 constexpr std::array<std::string_view, 4> kDequantizeProblems{
     "T=32768,H=7168,format=fp8_token", "T=32768,H=7168,format=fp8_block",
@@ -144,6 +149,10 @@ std::vector<std::int64_t> scales_shape_of(QuantFormat format, ScaleLayout layout
                                           std::vector<std::int64_t> rows) {
   if (format == QuantFormat::fp8_tensor) return {1};
   const std::int64_t h = rows.back();
+  if (format == QuantFormat::fp8_block2d) {
+    rows.pop_back();
+    return {rows::ceil_div(element_count(rows), 128), rows::ceil_div(h, 128)};
+  }
   rows.back() = h / std::max<std::int64_t>(1, group_elems(format, h));
   const std::int64_t groups_n = rows.back();
   if (layout == ScaleLayout::row && format != QuantFormat::fp8_token) return rows;
@@ -205,6 +214,10 @@ std::vector<OutputSpec> quantize_outputs(const Arguments& arguments) {
           {"scales", scale_type(arguments), std::move(groups)}};
 }
 
+std::int64_t workspace_bytes(const Arguments& arguments) {
+  return quantize_workspace_bytes(format_of(arguments), arguments.find("scale") != nullptr);
+}
+
 /// The scale of a tensor whose largest magnitude is about 4.
 void fill_encode_scale(const Problem&, std::vector<Array>& inputs) {
   constexpr std::array kEncode{672.0};
@@ -253,8 +266,11 @@ constexpr Operator kQuantize{
                .tensors = kQuantizeTensors,
                .options = kQuantizeOptions},
     .outputs = quantize_outputs,
-    .launch = [](const Device&, const Stream& stream,
-                 const Arguments& a) { quantize(stream, quantize_tensors(a), options_of(a)); },
+    .launch =
+        [](const Device&, const Stream& stream, const Arguments& a) {
+          quantize(stream, quantize_tensors(a), options_of(a), a.workspace(workspace_bytes(a)));
+        },
+    .workspace_bytes = workspace_bytes,
     .reference =
         [](const Arguments& a, HostTensors& tensors) {
           quantize_reference(options_of(a), element_type(a), scale_type(a), tensors);
@@ -267,8 +283,17 @@ constexpr Operator kQuantize{
         },
     .trace =
         [](const Arguments& a, ptx::Target target) {
-          return traced_of(
-              plan_quantize(DeviceProperties{}, quantize_tensors(a), options_of(a)).trace(target));
+          const QuantizePlan plan =
+              plan_quantize(DeviceProperties{}, quantize_tensors(a), options_of(a));
+          std::vector<Traced> traced;
+          if (plan.scale_is_found) {
+            traced.push_back(plan_tensor_scale(DeviceProperties{}, plan.tensors.x,
+                                               a.tensor("scales"), plan.options.floor,
+                                               {0, kTensorScaleBytes}, {"quantize", {}})
+                                 .trace(target));
+          }
+          traced.push_back(plan.trace(target));
+          return traced;
         },
     .fill = fill_encode_scale,
     .bench_problems = kQuantizeProblems,

@@ -3,7 +3,10 @@
 #include "kernels/quantize/quantize.h"
 #include "operator_fixture.h"
 
+#include <array>
 #include <cmath>
+#include <optional>
+#include <span>
 
 namespace tilewright {
 namespace {
@@ -158,6 +161,69 @@ TEST_F(Quantize, RoundTripsWithinHalfAStep) {
   }
 }
 
+TEST_F(Quantize, ScalesTilesOfRowsAndColumns) {
+  const test::Options tiles{{"format", "fp8_block2d"}};
+  for (Type type : {bf16, f32}) {
+    for (auto [t, h] : {std::pair{1, 1}, {130, 72}, {127, 576}, {256, 100}})
+      run(op, {random("x", type, {t, h}, 50)}, tiles,
+          {.row_padding = h % 3, .offset_elems = h % 2});
+  }
+  for (const char* scale : {"f32", "ue8m0"}) {
+    for (const char* exact : {"true", "false"}) {
+      const std::vector<Array> out = run(op, {random("x", f16, {2, 70, 264}, 9)},
+                                         {tiles[0], {"scale_type", scale}, {"exact", exact}});
+      run(back, out, tiles);
+    }
+  }
+  std::vector<double> values(129 * 256, 1.0);
+  values[128 * 256 + 200] = NAN;  // the tile of one row alone
+  const std::vector<Array> out = run(op, {make_array("x", bf16, {129, 256}, values)}, tiles);
+  EXPECT_TRUE(std::isnan(to_doubles(out[1])[3]));
+  EXPECT_FALSE(std::isnan(to_doubles(out[1])[1]));
+}
+
+TEST_F(Quantize, FindsTheScaleOfATensor) {
+  const test::Options whole{{"format", "fp8_tensor"}};
+  for (Type type : {bf16, f16, f32}) {
+    for (std::int64_t h : {1, 7, 96, 1234, 7168})
+      run(op, {random("x", type, {5, h}, 50)}, whole, {.row_padding = h % 8, .offset_elems = 8});
+  }
+  run(op, {random("x", bf16, {300, 4096}, 3)}, whole);  // more blocks than are resident
+  run(op, {make_array("x", bf16, {3, 64})}, whole);     // the floor's
+  for (double bad : {static_cast<double>(NAN), -static_cast<double>(INFINITY)}) {
+    std::vector<double> values(4096, 1.0);
+    values[4001] = bad;
+    run(op, {make_array("x", f32, {4, 1024}, values)}, whole);
+  }
+}
+
+TEST_F(Quantize, LeavesItsWorkspaceReadyForTheNextLaunch) {
+  Buffer memory(device, 1024);
+  memory.fill(std::byte{0});
+  Buffer rest(device, 16384);
+  std::vector<float> numbers(1024, 1.0f);
+  const View x = make_view(rest.address(), f32, std::array<std::int64_t, 2>{1, 1024});
+  const View q = make_view(rest.address() + 4096, e4m3, std::array<std::int64_t, 2>{1, 1024});
+  const View scales = make_view(rest.address() + 8192, f32, std::array<std::int64_t, 1>{1});
+  QuantizeTensors tensors{x, std::nullopt, std::nullopt, q, scales};
+  for (float largest : {448.0f, 44.8f}) {  // the second is less than what the first left
+    numbers[77] = -largest;
+    rest.upload(std::as_bytes(std::span(numbers)));
+    quantize(stream, tensors, {.format = QuantFormat::fp8_tensor}, {memory.address(), 8});
+    stream.synchronize();
+    float scale = 0;
+    rest.download(std::as_writable_bytes(std::span(&scale, 1)), 8192);
+    EXPECT_EQ(scale, largest / 448.0f);
+  }
+  try {
+    quantize(stream, tensors, {.format = QuantFormat::fp8_tensor});
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.message(),
+              "quantize: workspace has 0 bytes; fp8_tensor without scale needs 8, aligned to 8");
+  }
+}
+
 TEST_F(Quantize, LaunchesNothingForNoRows) { run(op, {random("x", bf16, {0, 64})}); }
 
 TEST_F(Quantize, RefusesWhatItCannotQuantise) {
@@ -165,8 +231,9 @@ TEST_F(Quantize, RefusesWhatItCannotQuantise) {
             "quantize: rows have 100 elements; fp8_block takes multiples of 128");
   EXPECT_EQ(refusal(op, {random("x", bf16, {4, 0})}),
             "quantize: rows have 0 elements; they must have some");
-  EXPECT_EQ(refusal(op, {random("x", bf16, {4, 64})}, {{"format", "fp8_tensor"}}),
-            "quantize: scale is absent; fp8_tensor takes one f32 number");
+  EXPECT_EQ(refusal(op, {random("x", bf16, {4, 64})},
+                    {{"format", "fp8_tensor"}, {"scale_type", "ue8m0"}}),
+            "quantize: scales has type ue8m0; with fp8_tensor it must be f32");
   EXPECT_EQ(refusal(op, {random("x", bf16, {4, 64}), one(1)}),
             "quantize: scale is given; only fp8_tensor takes one");
   EXPECT_EQ(refusal(back, {random("q", e4m3, {4, 64}), random("scales", f32, {3})}),

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The largest magnitude of a tensor by a reduction over the grid: the last block writes the scale.
+#include "kernels/quantize/tensor_scale.h"
+
+#include "kernels/quantize/group_codes.h"
+#include "tilewright/atomic.h"
+#include "tilewright/control.h"
+#include "tilewright/sync.h"
+#include "tilewright/thread.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace tilewright {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kAccesses = 4;     // of a thread, in flight at once
+constexpr int kBlocksPerSm = 4;  // enough bytes in flight, and few atomics
+
+bool wide_index(const View& x) { return size(x) > (std::int64_t{1} << 30); }
+
+class TensorScaleKernel {
+ public:
+  explicit TensorScaleKernel(const TensorScalePlan& plan) : plan_(plan) {}
+
+  void operator()(const Tensor& x, const Tensor& scales, const Tensor& workspace,
+                  const Value& floor) const {
+    Value largest = largest_of_block(largest_of_thread(x));
+    if_(linear_thread_idx() == 0, [&] {
+      red_max(workspace(0), largest.bitcast(u32));  // in the order of magnitudes, NaN the largest
+      Value last = grid_dim().x.to(u32) - 1;
+      Value before = atomic_inc(workspace(1), last, {.order = Order::acq_rel});  // ends at 0
+      if_(before == last, [&] {
+        Value all = atomic_exch(workspace(0), constant(u32, 0)).bitcast(f32);
+        scales(0) = larger(all, floor) / 448.0f;
+      });
+    });
+  }
+
+ private:
+  Value largest_of_thread(const Tensor& x) const {
+    const Type index = wide_index(plan_.x) ? s64 : s32;
+    const std::int64_t per_row = plan_.x.shape[1] / plan_.vector_elems;
+    Value total = to_value(x.shape()[0].value()).to(index) * constant(index, per_row);
+    Value first = block_idx().x.to(index) * (kThreads * kAccesses) + linear_thread_idx().to(index);
+    Var largest(f32, 0.0f);
+    for_(first, total, grid_dim().x.to(index) * (kThreads * kAccesses), [&](const Value& at) {
+      std::vector<Fragment> loaded;
+      for (int j = 0; j < kAccesses; ++j) {
+        Value access = at + j * kThreads;
+        Value column = (access % constant(index, per_row)) * plan_.vector_elems;
+        loaded.push_back(load_if(access < total, x(access / constant(index, per_row), column),
+                                 plan_.vector_elems));
+      }
+      for (const Fragment& access : loaded)
+        largest = larger(largest, largest_magnitude(access.to(f32)));
+    });
+    return largest;
+  }
+
+  static Value largest_of_block(const Value& mine) {
+    constexpr int kWarps = kThreads / 32;
+    Tensor partials = shared(f32, Layout(Shape{kWarps}));
+    Value of_warp = warp_reduce(mine, larger);
+    if_(linear_thread_idx() % 32 == 0, [&] { partials(warp_idx()) = of_warp; });
+    barrier();
+    return reduce(load(partials(0), kWarps), larger);
+  }
+
+  const TensorScalePlan& plan_;
+};
+
+}  // namespace
+
+TensorScalePlan plan_tensor_scale(const DeviceProperties& device, const View& x, const View& scales,
+                                  float floor, const Workspace& workspace,
+                                  const rows::Caller& caller) {
+  if (workspace.size_bytes < kTensorScaleBytes || workspace.address % 8 != 0) {
+    caller.refuse("workspace has " + std::to_string(workspace.size_bytes) +
+                  " bytes; fp8_tensor without scale needs " + std::to_string(kTensorScaleBytes) +
+                  ", aligned to 8");
+  }
+  TensorScalePlan plan;
+  plan.x = x;
+  plan.scales = scales;
+  plan.floor = floor;
+  plan.workspace = make_view(workspace.address, u32, std::array<std::int64_t, 1>{2});
+  plan.vector_elems = rows::common_vector(x.type, std::array{x});
+  constexpr DynamicModes kRows{.extents = 1, .strides = 1};
+  plan.x_arg = tensor_arg(x, kRows);
+  plan.scales_arg = tensor_arg(scales);
+  plan.workspace_arg = tensor_arg(plan.workspace);
+  const std::int64_t tiles =
+      rows::ceil_div(size(x) / plan.vector_elems, std::int64_t{kThreads} * kAccesses);
+  const std::int64_t most = std::int64_t{kBlocksPerSm} * std::max(1, device.sm_count);
+  plan.launch.grid.x = static_cast<int>(std::min(tiles, most));
+  plan.launch.block.x = kThreads;
+  return plan;
+}
+
+std::string TensorScalePlan::key() const {
+  return "tensor_scale/1 v=" + std::to_string(vector_elems) + (wide_index(x) ? " wide" : "") +
+         " | " + to_string(x_arg) + " | " + to_string(scales_arg);
+}
+
+Traced TensorScalePlan::trace(ptx::Target target) const {
+  TraceOptions trace_options{.name = "tensor_scale_" + std::string(name(x.type)),
+                             .target = target,
+                             .block = {kThreads, 1, 1}};
+  return tilewright::trace(trace_options, TensorScaleKernel(*this), x_arg, scales_arg,
+                           workspace_arg, ScalarArg{f32, {}});
+}
+
+Parameters TensorScalePlan::parameters() const {
+  Parameters parameters;
+  pack(parameters, x_arg, x);
+  pack(parameters, scales_arg, scales);
+  pack(parameters, workspace_arg, workspace);
+  parameters.add(floor);
+  return parameters;
+}
+
+}  // namespace tilewright

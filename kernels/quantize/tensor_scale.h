@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scale of a whole tensor from its largest magnitude: what fp8_tensor needs where none is
+// given.
+#pragma once
+
+#include "kernels/rows/rows.h"
+#include "tilewright/operator.h"
+#include "tilewright/trace.h"
+
+#include <string>
+
+namespace tilewright {
+
+inline constexpr std::int64_t kTensorScaleBytes = 8;  // of workspace: a maximum and a counter
+
+struct TensorScalePlan {
+  View x;          ///< [T, H]
+  View scales;     ///< [1] f32, written
+  View workspace;  ///< [2] u32: zeros before and after
+  float floor = 0;
+  int vector_elems = 8;
+  TensorArg x_arg, scales_arg, workspace_arg;
+  LaunchConfig launch;
+
+  std::string key() const;
+  Traced trace(ptx::Target target) const;
+  Parameters parameters() const;
+};
+
+/// Writes max(max |x|, floor) / 448. Pre: x is folded, of a real type, and has rows.
+TensorScalePlan plan_tensor_scale(const DeviceProperties& device, const View& x, const View& scales,
+                                  float floor, const Workspace& workspace,
+                                  const rows::Caller& caller);
+
+}  // namespace tilewright
