@@ -70,6 +70,7 @@
 #include "tilewright/bundle.h"
 #include "tilewright/cache.h"
 #include "tilewright/compile.h"
+#include "tilewright/dependent_launches.h"
 #include "tilewright/device.h"
 #include "tilewright/graph.h"
 #include "tilewright/kernel.h"

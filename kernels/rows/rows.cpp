@@ -2,7 +2,11 @@
 // Checks and access widths of operators on rows.
 #include "kernels/rows/rows.h"
 
+#include "tilewright/dependent_launches.h"
+#include "tilewright/module.h"
+
 #include <algorithm>
+#include <array>
 
 namespace tilewright::rows {
 
@@ -101,6 +105,22 @@ double half_ulp(Type type) {
 
 double half_tiniest(Type type) {
   return type == bf16 ? 0x1p-134 : type == f16 ? 0x1p-25 : type == e4m3 ? 0x1p-10 : 0x1p-150;
+}
+
+bool is_dependent(const Device& device, const LaunchConfig& launch) {
+  constexpr int kHopper = 90;
+  return DependentLaunches::wanted() && !launch.cooperative && device.target().sm >= kHopper;
+}
+
+void wait_for_predecessor(Traced& traced) {
+  for (ptx::Function& function : traced.module().functions) {
+    if (function.name != traced.entry) continue;
+    const std::array<ptx::Stmt, 2> first{
+        ptx::Instr{.op = ptx::opcode("griddepcontrol.wait"), .guard = {}, .operands = {}},
+        ptx::Instr{
+            .op = ptx::opcode("griddepcontrol.launch_dependents"), .guard = {}, .operands = {}}};
+    function.body.insert(function.body.begin(), first.begin(), first.end());
+  }
 }
 
 }  // namespace tilewright::rows

@@ -7,11 +7,13 @@
 #include "tilewright/device.h"
 #include "tilewright/error.h"
 #include "tilewright/kernel.h"
+#include "tilewright/trace.h"
 #include "tilewright/view.h"
 
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace tilewright::rows {
 
@@ -49,13 +51,27 @@ int common_vector(Type lead, std::span<const View> views);
 double half_ulp(Type type);
 double half_tiniest(Type type);
 
+/// Whether this thread wants dependent launches, and the device takes this one as such.
+bool is_dependent(const Device& device, const LaunchConfig& launch);
+/// Before anything else the kernel waits for its predecessor. Its own successor may begin at once,
+/// as it waits in turn.
+void wait_for_predecessor(Traced& traced);
+
 /// The plan's kernel from the cache, checked once for many launches.
 template <class Plan>
 PreparedLaunch prepare(const Device& device, const Plan& plan, SourceLoc at) {
+  const bool dependent = is_dependent(device, plan.launch);
   Kernel kernel = KernelCache::global().get(
-      device, plan.key(),
-      [&](ptx::LineInfo info) { return source_of(plan.trace(device.target()), info); }, {}, at);
-  return kernel.prepare(plan.launch, plan.parameters(), at);
+      device, dependent ? plan.key() + " dependent" : plan.key(),
+      [&](ptx::LineInfo info) {
+        Traced traced = plan.trace(device.target());
+        if (dependent) wait_for_predecessor(traced);
+        return source_of(std::move(traced), info);
+      },
+      {}, at);
+  LaunchConfig launch = plan.launch;
+  launch.dependent = launch.dependent || dependent;
+  return kernel.prepare(launch, plan.parameters(), at);
 }
 
 }  // namespace tilewright::rows

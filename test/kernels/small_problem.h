@@ -17,12 +17,16 @@ class PlacedProblem {
   PlacedProblem(const Device& device, const Operator& op, const std::string& problem);
   /// Launches once and waits. Throws what the operator throws.
   void launch();
+  /// Twice in a row on one stream, the second time with other inputs: it writes other numbers.
+  void launch_twice();
+  bool has_inputs() const;
 
  private:
   void add(std::string_view name, Type type, const std::vector<std::int64_t>& shape);
 
   Device device_;
   const Operator* op_;
+  Problem problem_;
   Arguments arguments_;
   std::vector<Array> inputs_;
   std::vector<Buffer> buffers_;
