@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // `tilewright bench`: operators over problems, measured against a copy in the same run.
+#include "cli/bandwidth_plot.h"
 #include "cli/json.h"
 #include "cli/measure.h"
 #include "cli/program.h"
 #include "cli/text.h"
+#include "tilewright/dependent_launches.h"
 
 #include <ctime>
 #include <memory>
+#include <optional>
 
 namespace tilewright::cli {
 namespace {
@@ -16,13 +19,9 @@ struct Request {
   std::vector<std::string> problems;
   std::string device = "cuda:0";
   std::string commit;
+  std::string svg;
+  bool dependent = false;
   Format format = Format::text;
-};
-
-struct Row {
-  std::string op;
-  std::string problem;
-  Measurement measurement;
 };
 
 std::string now_text() {
@@ -33,8 +32,9 @@ std::string now_text() {
   return {buffer, std::strftime(buffer, sizeof buffer, "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
-std::vector<Row> measure_all(const Program& program, const Request& request, const Device& device) {
-  std::vector<Row> rows;
+std::vector<BenchRow> measure_all(const Program& program, const Request& request,
+                                  const Device& device) {
+  std::vector<BenchRow> rows;
   for (const std::string& name : request.ops) {
     const Operator& op = program.find(name);
     std::vector<std::string> problems = request.problems;
@@ -56,7 +56,7 @@ std::vector<Row> measure_all(const Program& program, const Request& request, con
 }
 
 /// Google Benchmark's format, which scripts/docs.py reads.
-Json json_of(const std::vector<Row>& rows, const Request& request, const Device& device) {
+Json json_of(const std::vector<BenchRow>& rows, const Request& request, const Device& device) {
   Json json = {{"context",
                 {{"date", now_text()},
                  {"device", device.properties().name},
@@ -64,7 +64,7 @@ Json json_of(const std::vector<Row>& rows, const Request& request, const Device&
                  {"assembler", assembler_text()},
                  {"commit", request.commit.empty() ? "unknown" : request.commit}}},
                {"benchmarks", Json::array()}};
-  for (const Row& row : rows) {
+  for (const BenchRow& row : rows) {
     Json each = {{"name", row.op + " " + row.problem}};
     each.update(json_of(row.measurement));
     json["benchmarks"].push_back(std::move(each));
@@ -82,7 +82,11 @@ void bench(const Program& program, Request request) {
     for (const Operator* op : program.operators)
       request.ops.emplace_back(op->schema.name);
   }
-  const std::vector<Row> rows = measure_all(program, request, device);
+  std::optional<DependentLaunches> dependent;
+  if (request.dependent) dependent.emplace();
+  const std::vector<BenchRow> rows = measure_all(program, request, device);
+  if (!request.svg.empty())
+    write_file(request.svg, draw_plot(bandwidth_plot(rows, device.properties().name)));
   if (request.format == Format::json) print_json(json_of(rows, request, device));
 }
 
@@ -100,6 +104,10 @@ void add_bench_command(CLI::App& app, Program& program) {
       ->allow_extra_args(false);
   command->add_option("--device", request->device, "cuda:N")->capture_default_str();
   command->add_option("--commit", request->commit, "Named in the JSON as what was measured");
+  command->add_option("--svg", request->svg, "Draw bandwidth over the first size to this file");
+  command->add_flag(
+      "--dependent", request->dependent,
+      "As dependent launches: kernels begin before the one in front ends; copies too");
   add_json_flag(*command, request->format);
   command->callback([&program, request] { bench(program, *request); });
 }

@@ -3,6 +3,7 @@
 #include "cli/layout_command.h"
 
 #include "cli/program.h"
+#include "cli/text.h"
 #include "tilewright/layout_picture.h"
 
 #include <cerrno>
@@ -24,13 +25,6 @@ std::string read_file(const std::string& path) {
   text << in.rdbuf();
   if (in.bad() || text.bad()) fail("cannot read '" + path + "'");
   return std::move(text).str();
-}
-
-void write_file(const std::string& path, const std::string& text) {
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) fail("cannot write '" + path + "': " + std::strerror(errno));
 }
 
 void print(std::FILE* out, const std::string& text) {

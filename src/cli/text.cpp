@@ -2,12 +2,25 @@
 // Formatting of numbers and columns.
 #include "cli/text.h"
 
+#include "tilewright/error.h"
+
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <cstring>
+#include <fstream>
 
 namespace tilewright::cli {
+
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+  out.close();
+  if (out) return;
+  throw Error(ErrorKind::user, "cannot write '" + path + "': " + std::strerror(errno));
+}
 
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 

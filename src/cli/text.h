@@ -8,7 +8,9 @@
 
 namespace tilewright::cli {
 
-void print(const std::string& text);      ///< to stdout
+void print(const std::string& text);  ///< to stdout
+/// Throws Error(user) where it cannot.
+void write_file(const std::string& path, const std::string& text);
 std::string grouped(std::int64_t value);  ///< "1,234,567"
 std::string grouped(std::uint64_t value);
 std::string bytes_text(std::int64_t bytes);               ///< "1.5 MiB"; "512 bytes"

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lines of problems that are alike.
+#include "cli/bandwidth_plot.h"
+
+#include "tilewright/error.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+
+namespace tilewright::cli {
+namespace {
+
+/// "T=8,H=64" as T, 8 and "H=64"; nothing if it does not begin with a number of something.
+struct FirstSize {
+  std::string name;
+  double value = 0;
+  std::string rest;
+};
+std::optional<FirstSize> first_size(const std::string& problem) {
+  const std::size_t equals = problem.find('='), comma = std::min(problem.find(','), problem.size());
+  if (equals == std::string::npos || equals > comma) return std::nullopt;
+  std::int64_t value = 0;
+  const char* end = problem.data() + comma;
+  const auto [read, code] = std::from_chars(problem.data() + equals + 1, end, value);
+  if (code != std::errc() || read != end || value < 1) return std::nullopt;
+  const std::size_t rest = std::min(comma + 1, problem.size());
+  return FirstSize{problem.substr(0, equals), static_cast<double>(value), problem.substr(rest)};
+}
+
+}  // namespace
+
+Plot bandwidth_plot(const std::vector<BenchRow>& rows, const std::string& device) {
+  Plot plot{.title = device, .x_title = "", .y_title = "GB/s", .lines = {}};
+  std::map<std::string, std::size_t> places;
+  for (const BenchRow& row : rows) {
+    const std::optional<FirstSize> size = first_size(row.problem);
+    const Measurement& m = row.measurement;
+    if (!size || m.bytes == 0 || m.ceiling.median_us <= 0) continue;
+    if (plot.x_title.empty()) plot.x_title = size->name;
+    const std::string name = row.op + " " + size->rest;
+    const auto [place, fresh] = places.try_emplace(name, plot.lines.size());
+    if (fresh) {
+      const int color = static_cast<int>(plot.lines.size() / 2);
+      plot.lines.push_back({name, Stroke::solid, color});
+      plot.lines.push_back({"copy of as many bytes", Stroke::dashed, color});
+    }
+    plot.lines[place->second].points.emplace_back(size->value, m.bytes_per_second() * 1e-9);
+    plot.lines[place->second + 1].points.emplace_back(
+        size->value, static_cast<double>(m.bytes) / m.ceiling.median_us * 1e-3);
+  }
+  if (plot.lines.empty())
+    throw Error(ErrorKind::user, "bench: --svg draws problems that begin with a size, such as T=8");
+  for (Line& line : plot.lines)
+    std::sort(line.points.begin(), line.points.end());
+  return plot;
+}
+
+}  // namespace tilewright::cli
