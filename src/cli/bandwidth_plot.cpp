@@ -37,7 +37,7 @@ Plot bandwidth_plot(const std::vector<BenchRow>& rows, const std::string& device
   for (const BenchRow& row : rows) {
     const std::optional<FirstSize> size = first_size(row.problem);
     const Measurement& m = row.measurement;
-    if (!size || m.bytes == 0 || m.ceiling.median_us <= 0) continue;
+    if (!size || m.bytes == 0 || m.ceiling.median_us <= 0 || m.time.median_us <= 0) continue;
     if (plot.x_title.empty()) plot.x_title = size->name;
     const std::string name = row.op + " " + size->rest;
     const auto [place, fresh] = places.try_emplace(name, plot.lines.size());
@@ -46,9 +46,9 @@ Plot bandwidth_plot(const std::vector<BenchRow>& rows, const std::string& device
       plot.lines.push_back({name, Stroke::solid, color});
       plot.lines.push_back({"copy of as many bytes", Stroke::dashed, color});
     }
-    plot.lines[place->second].points.emplace_back(size->value, m.bytes_per_second() * 1e-9);
-    plot.lines[place->second + 1].points.emplace_back(
-        size->value, static_cast<double>(m.bytes) / m.ceiling.median_us * 1e-3);
+    const double kilobytes = static_cast<double>(m.bytes) * 1e-3;  // a microsecond's are GB/s
+    plot.lines[place->second].points.emplace_back(size->value, kilobytes / m.time.median_us);
+    plot.lines[place->second + 1].points.emplace_back(size->value, kilobytes / m.ceiling.median_us);
   }
   if (plot.lines.empty())
     throw Error(ErrorKind::user, "bench: --svg draws problems that begin with a size, such as T=8");
