@@ -232,9 +232,9 @@ TEST_F(QuantFormats, PadEveryLayoutOfScales) {
 }
 
 TEST_F(QuantFormats, SwizzleAsTheContractsOffsets) {
-  std::vector<double> values(131 * 192, 1.0);
-  for (std::int64_t i : {130 * 6 + 5, 127 * 6 + 3, 32 * 6})
-    values[static_cast<std::size_t>(32 * i)] = 1000;
+  std::vector<double> values(131U * 192U, 1.0);
+  for (std::size_t i : {130U * 6 + 5, 127U * 6 + 3, 32U * 6})
+    values[32 * i] = 1000;
   std::vector<Array> out = run(op, {make_array("x", bf16, {131, 192}, values)},
                                {{"format", "mxfp8"}, {"scale_layout", "swizzle_128x4"}});
   const std::vector<int> scales = bytes_of(out[1]);

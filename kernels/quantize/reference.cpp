@@ -154,6 +154,7 @@ Array quantise_block2d(std::span<const float> values, std::int64_t h,
   for (std::size_t i = 0; i < values.size(); ++i)
     tiles[tile_of(i)].push_back(values[i]);
   std::vector<double> scales;
+  scales.reserve(tiles.size());
   for (const std::vector<float>& tile : tiles)
     scales.push_back(static_cast<double>(fp8_scale(tile, options.floor, scale_type)));
   for (std::size_t i = 0; i < values.size(); ++i) {

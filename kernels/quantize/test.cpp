@@ -113,7 +113,7 @@ TEST_F(Quantize, SpreadsNanOverItsGroupOnly) {
 
 TEST_F(Quantize, GivesZeroAndNanForInfinity) {
   std::vector<double> values(8, 1.0);
-  values[2] = -INFINITY;
+  values[2] = -static_cast<double>(INFINITY);
   std::vector<int> q = codes(run(op, {make_array("x", f32, {1, 8}, values)}).front());
   EXPECT_EQ(q[0], 0);
   EXPECT_EQ(q[2], 0x7f);
@@ -164,9 +164,10 @@ TEST_F(Quantize, RoundTripsWithinHalfAStep) {
 TEST_F(Quantize, ScalesTilesOfRowsAndColumns) {
   const test::Options tiles{{"format", "fp8_block2d"}};
   for (Type type : {bf16, f32}) {
-    for (auto [t, h] : {std::pair{1, 1}, {130, 72}, {127, 576}, {256, 100}})
+    for (auto [t, h] : {std::pair{1, 1}, {130, 72}, {127, 576}, {256, 100}}) {
       run(op, {random("x", type, {t, h}, 50)}, tiles,
           {.row_padding = h % 3, .offset_elems = h % 2});
+    }
   }
   for (const char* scale : {"f32", "ue8m0"}) {
     for (const char* exact : {"true", "false"}) {
@@ -175,8 +176,8 @@ TEST_F(Quantize, ScalesTilesOfRowsAndColumns) {
       run(back, out, tiles);
     }
   }
-  std::vector<double> values(129 * 256, 1.0);
-  values[128 * 256 + 200] = NAN;  // the tile of one row alone
+  std::vector<double> values(129U * 256U, 1.0);
+  values[128U * 256U + 200] = static_cast<double>(NAN);  // the tile of one row alone
   const std::vector<Array> out = run(op, {make_array("x", bf16, {129, 256}, values)}, tiles);
   EXPECT_TRUE(std::isnan(to_doubles(out[1])[3]));
   EXPECT_FALSE(std::isnan(to_doubles(out[1])[1]));
