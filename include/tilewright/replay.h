@@ -2,10 +2,11 @@
 // Schedules of the emulator: recorded, written as text, replayed, and shortened to what matters.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace tilewright::emu {
@@ -35,9 +36,26 @@ std::string to_string(const Schedule& schedule);
 /// Throws Error(user) that names the turn it cannot read.
 Schedule parse_schedule(std::string_view text);
 
+/// A reference to a callable `bool(const Schedule&)`; valid while the callable lives.
+class ScheduleTest {
+ public:
+  template <typename F>
+  requires(!std::same_as<std::remove_cvref_t<F>, ScheduleTest>)
+      // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload)
+      ScheduleTest(F&& function)  // converts at the call; constrained above
+      : object_(const_cast<void*>(static_cast<const void*>(&function))),
+        call_([](void* object, const Schedule& schedule) -> bool {
+          return (*static_cast<std::remove_reference_t<F>*>(object))(schedule);
+        }) {}
+  bool operator()(const Schedule& schedule) const { return call_(object_, schedule); }
+
+ private:
+  void* object_;
+  bool (*call_)(void*, const Schedule&);
+};
+
 /// The shortest schedule found that `shows` still accepts, by leaving out turns and choices
 /// (delta debugging); at most `trials` are tried. `schedule` itself if nothing can be left out.
-Schedule shorten(const Schedule& schedule, const std::function<bool(const Schedule&)>& shows,
-                 int trials = 200);
+Schedule shorten(const Schedule& schedule, ScheduleTest shows, int trials = 200);
 
 }  // namespace tilewright::emu

@@ -58,8 +58,7 @@ Turn parse_turn(std::string_view whole) {
 /// One search: what is left, and how many trials are.
 class Shortening {
  public:
-  Shortening(const std::function<bool(const Schedule&)>& shows, int trials)
-      : shows_(shows), trials_(trials) {}
+  Shortening(ScheduleTest shows, int trials) : shows_(shows), trials_(trials) {}
 
   bool accepts(const Schedule& candidate) {
     return trials_ > 0 && --trials_ >= 0 && shows_(candidate);
@@ -67,7 +66,7 @@ class Shortening {
   bool exhausted() const { return trials_ <= 0; }
 
  private:
-  const std::function<bool(const Schedule&)>& shows_;
+  ScheduleTest shows_;
   int trials_;
 };
 
@@ -133,8 +132,7 @@ Schedule parse_schedule(std::string_view text) {
   return out;
 }
 
-Schedule shorten(const Schedule& schedule, const std::function<bool(const Schedule&)>& shows,
-                 int trials) {
+Schedule shorten(const Schedule& schedule, ScheduleTest shows, int trials) {
   Shortening search(shows, trials);
   if (search.accepts({})) return {};
   Schedule best = schedule;

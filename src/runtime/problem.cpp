@@ -143,13 +143,23 @@ std::optional<Type> type_of(const Problem& problem, const TensorSpec& spec) {
   return spec.types.front();
 }
 
-/// What "..." stands for: the sizes that the problem gives and the pattern does not name.
-std::vector<std::int64_t> leading_extents(const Problem& problem, const ShapePattern& pattern) {
+bool names_mode(const ShapePattern& pattern, std::string_view name) {
+  return std::find(pattern.modes().begin(), pattern.modes().end(), name) != pattern.modes().end();
+}
+
+/// What "..." stands for: T, and the sizes that the problem gives and no tensor's shape names.
+std::vector<std::int64_t> leading_extents(const Schema& schema, const Problem& problem,
+                                          const ShapePattern& pattern) {
   std::vector<std::int64_t> extents;
-  const std::vector<std::string_view>& modes = pattern.modes();
+  if (!pattern.has_ellipsis()) return extents;
   for (const auto& [name, value] : problem.sizes) {
-    const bool named = std::find(modes.begin(), modes.end(), name) != modes.end();
-    if (pattern.has_ellipsis() && !named) extents.push_back(value);
+    const bool named = name == "T"
+                           ? names_mode(pattern, name)
+                           : std::any_of(schema.tensors.begin(), schema.tensors.end(),
+                                         [&name = name](const TensorSpec& spec) {
+                                           return names_mode(ShapePattern(spec.shape), name);
+                                         });
+    if (!named) extents.push_back(value);
   }
   return extents;
 }
@@ -188,7 +198,7 @@ std::vector<Array> make_inputs(const Operator& op, const Problem& problem, std::
     const std::optional<Type> type = type_of(problem, spec);
     if (spec.role == Role::output || !type) continue;
     const ShapePattern pattern(spec.shape);
-    std::vector<std::int64_t> shape = leading_extents(problem, pattern);
+    std::vector<std::int64_t> shape = leading_extents(op.schema, problem, pattern);
     for (std::string_view mode : pattern.modes()) {
       if (mode == "_") continue;  // Operator::fill gives such tensors their shape
       const std::optional<std::int64_t> fixed = fixed_extent(mode);

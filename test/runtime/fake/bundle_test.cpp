@@ -236,7 +236,7 @@ TEST_F(BundleTest, AnOfflineDeviceCollectsTheKernelsOfItsLaunches) {
 
 class BundleInC : public BundleTest {
  protected:
-  BundleInC() { set_current(this); }  // any address is a context
+  BundleInC() { set_current(this); }  // any address is a context of the driver that device_ began
   /// The only kernel of a bundle that holds `kernel`.
   tw_bundle_kernel only(const BundleKernel& kernel) {
     write({kernel});
@@ -246,6 +246,7 @@ class BundleInC : public BundleTest {
     return found;
   }
   ~BundleInC() override { tw_bundle_close(bundle_); }
+  Device device_ = Device::open("cuda:0");
   tw_bundle* bundle_ = nullptr;
   const std::uint32_t grid_[3] = {5, 1, 1};
 };
