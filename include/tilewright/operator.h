@@ -205,8 +205,8 @@ struct Operator {
 };
 
 /// Inputs of the problem, filled with reproducible values: normal numbers for floats, small
-/// integers otherwise, then Operator::fill. "..." in a shape becomes the sizes that the problem
-/// gives and the shape does not name. Optional inputs only where the problem names their
+/// integers otherwise, then Operator::fill. "..." in a shape becomes T and the sizes that the
+/// problem gives and no tensor's shape names. Optional inputs only where the problem names their
 /// type.
 std::vector<Array> make_inputs(const Operator& op, const Problem& problem, std::uint64_t seed);
 

@@ -173,12 +173,12 @@ TEST(Problem, WrongTextsAreRefused) {
             "problem: size H is not given; add H=NUMBER");
 }
 
-TEST(Problem, GivesLeadingModesTheSizesThatTheShapeDoesNotName) {
+TEST(Problem, GivesLeadingModesTheSizesThatNoTensorNames) {
   Operator op;
   op.schema = kSchema;
   const Problem problem = parse_problem(kSchema, "T=3,H=8,ids=s32");
   const std::vector<Array> inputs = make_inputs(op, problem, 1);
-  EXPECT_EQ(to_string(inputs.back()), "ids: s32[3,8,2]");
+  EXPECT_EQ(to_string(inputs.back()), "ids: s32[3,2]");
 }
 
 TEST(Problem, MakesTheSameInputsForTheSameSeed) {
