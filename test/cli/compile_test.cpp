@@ -29,7 +29,7 @@ TEST(Compile, WritesABundleThatHasWhatALaunchNeeds) {
   EXPECT_EQ(json["kernels"][0]["target"], "sm_90a");
   const Bundle bundle = Bundle::open(folder / "a.twb");
   ASSERT_EQ(bundle.size(), 1);
-  EXPECT_EQ(bundle.kernel(0).front_key, json["kernels"][0]["front_key"]);
+  EXPECT_EQ(bundle.kernel(0).front_key, json["kernels"][0]["front_key"].get<std::string>());
   // A process without cache and assembler then finds it.
   const Outcome found =
       compile(folder, std::string(kProblem) + " --missing",
