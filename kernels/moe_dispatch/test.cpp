@@ -246,7 +246,8 @@ TEST_F(MoeDispatch, GivesTheSameRowsInEverySchedule) {
         how.residency = residency;
         how.divergence = static_cast<emu::Divergence>(seed % 3);
         device.set_options(how);
-        for (const char* variant : {"replicated", "decode", "prefill"}) {
+        for (const char* variant :
+             {"replicated", "decode", "decode_dependent", "prefill", "prefill_dependent"}) {
           run(dispatch, inputs(p),
               options(p, {{"order", order}, {"block", "4"}, {"variant", variant}}));
         }
