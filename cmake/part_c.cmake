@@ -16,6 +16,9 @@ if(TILEWRIGHT_TESTS)
   set_target_properties(c_interface_test PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON)
   target_compile_options(c_interface_test PRIVATE -Wall -Wextra -Wpedantic)
   target_link_libraries(c_interface_test PRIVATE tilewright_c m)
+  if(TILEWRIGHT_SANITIZE) # the library needs the sanitizers' runtime for C++
+    set_target_properties(c_interface_test PROPERTIES LINKER_LANGUAGE CXX)
+  endif()
   add_test(NAME c_interface COMMAND c_interface_test emu:sm_90a)
   find_program(TILEWRIGHT_NM nm)
   add_test(NAME c_interface.exports_stay COMMAND ${CMAKE_COMMAND} -D NM=${TILEWRIGHT_NM}

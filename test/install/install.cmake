@@ -16,7 +16,7 @@ endforeach()
 file(RENAME ${work}/first ${work}/prefix) # nothing in it may hold the path that it was installed to
 
 run("configuring the consumer" ${CMAKE_COMMAND} -S ${SOURCE} -B ${work}/consumer -DCMAKE_PREFIX_PATH=${work}/prefix
-  -DCMAKE_C_COMPILER=${CC} -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_C_FLAGS=${FLAGS} -DCMAKE_CXX_FLAGS=${FLAGS})
+  -DCMAKE_C_COMPILER=${CC} -DCMAKE_CXX_COMPILER=${CXX})
 run("building the consumer" ${CMAKE_COMMAND} --build ${work}/consumer)
 run("running the consumer in C++" ${work}/consumer/consumer_cpp)
 run("running the consumer in C" ${work}/consumer/consumer_c)
@@ -32,6 +32,6 @@ if(PKG_CONFIG)
   endif()
   separate_arguments(flags)
   cmake_path(GET folder PARENT_PATH libraries)
-  run("building by pkg-config" ${CC} ${FLAGS} ${SOURCE}/consumer.c -o ${work}/by_pkg_config ${flags} -Wl,-rpath,${libraries})
+  run("building by pkg-config" ${CC} ${SOURCE}/consumer.c -o ${work}/by_pkg_config ${flags} -Wl,-rpath,${libraries})
   run("running what pkg-config built" ${work}/by_pkg_config)
 endif()
