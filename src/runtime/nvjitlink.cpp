@@ -4,6 +4,7 @@
 #include "runtime/process.h"
 
 #include <array>
+#include <deque>
 #include <dlfcn.h>
 
 namespace tilewright::detail {
@@ -97,13 +98,14 @@ std::string log_of(Handle handle, int (*size)(Handle, std::size_t*), int (*read)
   return text.substr(0, text.find('\0'));
 }
 
-/// The linker's state for one job.
+/// The linker's state for one job. nvJitLink 13.0 reads names when it completes: they live as long.
 class Linking {
  public:
-  Linking(const Library& library, const AssembleJob& job) : library_(library) {
-    std::string target = "-arch=" + ptx::to_string(job.target);
-    std::string level = job.options.opt_level == 0 ? "-O0" : "-O3";  // it has no others
-    std::vector<const char*> options{target.c_str(), level.c_str(), "-Xptxas=-v"};
+  Linking(const Library& library, const AssembleJob& job)
+      : library_(library),
+        target_("-arch=" + ptx::to_string(job.target)),
+        level_(job.options.opt_level == 0 ? "-O0" : "-O3") {  // it has no others
+    std::vector<const char*> options{target_.c_str(), level_.c_str(), "-Xptxas=-v"};
     if (job.options.line_info) options.push_back("-lineinfo");
     step(library.create(&handle_, static_cast<std::uint32_t>(options.size()), options.data()),
          "nvJitLinkCreate");
@@ -115,8 +117,9 @@ class Linking {
   }
 
   void add(int type, std::span<const std::byte> bytes, const std::string& name) {
+    names_.push_back(name);
     if (failed_.empty()) {
-      step(library_.add(handle_, type, bytes.data(), bytes.size(), name.c_str()), name);
+      step(library_.add(handle_, type, bytes.data(), bytes.size(), names_.back().c_str()), name);
     }
   }
 
@@ -142,6 +145,8 @@ class Linking {
     if (result != 0) failed_ = what + ": nvJitLinkResult " + std::to_string(result);
   }
   const Library& library_;
+  std::string target_, level_;
+  std::deque<std::string> names_;  // which stay where they are
   Handle handle_ = nullptr;
   std::string failed_;  // the first step that failed
 };

@@ -7,6 +7,12 @@
 #include "tilewright/module.h"
 #include "tilewright/thread.h"
 
+// nvJitLink 13.0 leaks memory of its own where a link fails.
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming): LeakSanitizer's name
+extern "C" const char* __lsan_default_suppressions();
+// NOLINTNEXTLINE(bugprone-reserved-identifier,readability-identifier-naming)
+extern "C" const char* __lsan_default_suppressions() { return "leak:libnvJitLink\n"; }
+
 namespace tilewright {
 namespace {
 

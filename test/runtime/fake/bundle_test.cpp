@@ -237,6 +237,8 @@ TEST_F(BundleTest, AnOfflineDeviceCollectsTheKernelsOfItsLaunches) {
 class BundleInC : public BundleTest {
  protected:
   BundleInC() { set_current(this); }  // any address is a context of the driver that device_ began
+  /// Its code ends with a zero, up to which the fake driver reads.
+  BundleKernel with_zero() const { return kernel("scale v1", std::string("code") + char{}); }
   /// The only kernel of a bundle that holds `kernel`.
   tw_bundle_kernel only(const BundleKernel& kernel) {
     write({kernel});
@@ -252,7 +254,7 @@ class BundleInC : public BundleTest {
 };
 
 TEST_F(BundleInC, LaunchesWithTheConfigurationThatWasRecorded) {
-  BundleKernel recorded = kernel("scale v1", "code");
+  BundleKernel recorded = with_zero();
   recorded.recipe = "address 0\nscalar 1 s32\n";
   recorded.launch = {.grid = {7, 1, 1},
                      .block = {128, 1, 1},
@@ -284,7 +286,7 @@ TEST_F(BundleInC, LaunchesWithTheConfigurationThatWasRecorded) {
 }
 
 TEST_F(BundleInC, PlacesEachParameterByTheRecipe) {
-  BundleKernel recorded = kernel("scale v1", "code");
+  BundleKernel recorded = with_zero();
   recorded.recipe = "scalar 0 s32\ntensor_map 1\naddress 2\nscalar 3 bf16\nextent 2.0 s64\n";
   recorded.parameter_bytes = 64 + 128 + 8 + 8 + 8;
   tw_bundle_kernel found = only(recorded);
@@ -297,7 +299,7 @@ TEST_F(BundleInC, PlacesEachParameterByTheRecipe) {
 }
 
 TEST_F(BundleInC, RefusesARecipeThatDoesNotFitTheParameters) {
-  BundleKernel recorded = kernel("scale v1", "code");
+  BundleKernel recorded = with_zero();
   recorded.recipe = "address 0\naddress 1\n";
   tw_bundle_kernel found = only(recorded);
   tw_bundle_function function;
@@ -307,7 +309,7 @@ TEST_F(BundleInC, RefusesARecipeThatDoesNotFitTheParameters) {
 }
 
 TEST_F(BundleInC, ReportsTheDriversErrors) {
-  BundleKernel recorded = kernel("scale v1", "code");
+  BundleKernel recorded = with_zero();
   recorded.recipe = "address 0\nscalar 1 s32\n";
   tw_bundle_kernel found = only(recorded);
   tw_bundle_function function;
