@@ -262,6 +262,7 @@ static tw_bundle_status tw_bundle_read(FILE* file, const char* path, tw_bundle**
     return tw_bundle_fail(TW_BUNDLE_MEMORY, "no memory for a bundle of %ld bytes", size);
   if (fread((*made)->bytes, 1, (*made)->size, file) == (*made)->size) return TW_BUNDLE_OK;
   tw_bundle_close(*made);
+  *made = NULL;
   return tw_bundle_fail(TW_BUNDLE_FILE, "%s: cannot be read whole", path);
 }
 
@@ -276,7 +277,7 @@ TW_BUNDLE_API tw_bundle_status tw_bundle_open(const char* path, tw_bundle** bund
   if (file == NULL) return tw_bundle_fail(TW_BUNDLE_FILE, "%s: %s", path, strerror(errno));
   status = tw_bundle_read(file, path, &made);
   fclose(file);
-  if (status != TW_BUNDLE_OK) return status;
+  if (made == NULL) return status;
   status = tw_bundle_finish(made, bundle);
   if (status != TW_BUNDLE_OK) {
     char why[sizeof tw_bundle_last_message];

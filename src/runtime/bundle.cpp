@@ -71,6 +71,7 @@ Bundle Bundle::open(const std::string& path, SourceLoc at) {
   if (tw_bundle_open(path.c_str(), &file->bundle) != TW_BUNDLE_OK) {
     throw Error(ErrorKind::user, std::string("bundle: ") + tw_bundle_message(), at);
   }
+  TW_ASSERT(file->bundle != nullptr, "tw_bundle_open() gives a bundle or says what is wrong");
   const tw_bundle& bundle = *file->bundle;
   for (std::size_t i = 0; i < bundle.count; ++i) {
     const tw_bundle_record& record = tw_bundle_records(&bundle)[i];
