@@ -98,6 +98,7 @@ BundleKernel Bundle::kernel(std::int64_t index, SourceLoc at) const {
   if (tw_bundle_at(file_->bundle, static_cast<std::size_t>(index), &kernel) != TW_BUNDLE_OK) {
     throw Error(ErrorKind::user, "bundle: " + file_->path + " " + tw_bundle_message(), at);
   }
+  TW_ASSERT(kernel.record != nullptr, "tw_bundle_at() gives a kernel or says what is wrong");
   const tw_bundle_record& record = *kernel.record;
   const auto* code = static_cast<const std::byte*>(kernel.code);
   return {.front_key = kernel.front_key,
