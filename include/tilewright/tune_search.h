@@ -53,6 +53,7 @@ enum class Fate : std::uint8_t {
   measured,  ///< in all rounds
   unreached  ///< by the budget
 };
+std::string_view name(Fate fate);  ///< its enumerator, in text and JSON
 
 /// A candidate and what came of it.
 struct Trial {

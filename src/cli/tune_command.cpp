@@ -32,22 +32,6 @@ struct Request {
   Format format = Format::text;
 };
 
-const char* text_of(tune::Fate fate) {
-  switch (fate) {
-    case tune::Fate::refused:
-      return "refused";
-    case tune::Fate::wrong:
-      return "wrong";
-    case tune::Fate::slower:
-      return "slower";
-    case tune::Fate::measured:
-      return "measured";
-    case tune::Fate::unreached:
-      return "unreached";
-  }
-  return "";
-}
-
 std::int64_t count(const tune::Tuned& tuned, tune::Fate fate) {
   return std::count_if(tuned.result.trials.begin(), tuned.result.trials.end(),
                        [fate](const tune::Trial& trial) { return trial.fate == fate; });
@@ -71,7 +55,7 @@ std::string summary_text(const tune::Tuned& tuned) {
   for (const tune::Fate fate : {tune::Fate::measured, tune::Fate::slower, tune::Fate::refused,
                                 tune::Fate::wrong, tune::Fate::unreached}) {
     if (count(tuned, fate) > 0) {
-      text += ", " + std::to_string(count(tuned, fate)) + " " + text_of(fate);
+      text += ", " + std::to_string(count(tuned, fate)) + " " + std::string(tune::name(fate));
     }
   }
   text += "\n";
@@ -103,7 +87,7 @@ Json json_of(const tune::Tuned& tuned, Run run) {
   for (const tune::Trial& trial : tuned.result.trials) {
     Json each = {{"config", tune::config_text(*tuned.space, trial.config)}, {"note", trial.note}};
     if (run == Run::on_device) {
-      each["fate"] = text_of(trial.fate);
+      each["fate"] = std::string(tune::name(trial.fate));
       each["us"] = trial.median_us;
       each["rounds"] = trial.us.size();
     }

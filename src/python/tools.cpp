@@ -161,22 +161,6 @@ nb::dict doctor() {
   return dict;
 }
 
-const char* word(tune::Fate fate) {
-  switch (fate) {
-    case tune::Fate::refused:
-      return "refused";
-    case tune::Fate::wrong:
-      return "wrong";
-    case tune::Fate::slower:
-      return "slower";
-    case tune::Fate::measured:
-      return "measured";
-    case tune::Fate::unreached:
-      return "unreached";
-  }
-  return "";
-}
-
 nb::list list_of(const std::vector<tune::Tuned>& all, bool measured) {
   nb::list list;
   for (const tune::Tuned& tuned : all) {
@@ -188,7 +172,10 @@ nb::list list_of(const std::vector<tune::Tuned>& all, bool measured) {
     for (const tune::Trial& trial : tuned.result.trials) {
       nb::dict candidate;
       candidate["config"] = tune::config_text(*tuned.space, trial.config);
-      candidate["fate"] = measured ? word(trial.fate) : trial.why.empty() ? "assembled" : "refused";
+      const std::string_view fate = measured            ? tune::name(trial.fate)
+                                    : trial.why.empty() ? "assembled"
+                                                        : "refused";
+      candidate["fate"] = nb::str(fate.data(), fate.size());
       candidate["us"] = trial.median_us;
       candidate["why"] = trial.why;
       candidate["note"] = trial.note;

@@ -13,6 +13,22 @@
 #include <thread>
 
 namespace tilewright::tune {
+
+std::string_view name(Fate fate) {
+  switch (fate) {
+    case Fate::refused:
+      return "refused";
+    case Fate::wrong:
+      return "wrong";
+    case Fate::slower:
+      return "slower";
+    case Fate::measured:
+      return "measured";
+    case Fate::unreached:
+      return "unreached";
+  }
+  return "";
+}
 namespace {
 
 class Budget {
