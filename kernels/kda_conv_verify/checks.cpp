@@ -40,9 +40,7 @@ class Checks {
   [[noreturn]] void fail(const std::string& what) const { caller_.refuse(what); }
 
   void type_is(const View& view, const char* which, Type type) const {
-    if (view.type == type) return;
-    fail(std::string(which) + " has type " + std::string(name(view.type)) + "; it must be " +
-         std::string(name(type)));
+    rows::check_type(view, which, type, caller_);
   }
 
   void types() const {

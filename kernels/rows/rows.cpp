@@ -56,6 +56,12 @@ void check_vector(const View& view, std::string_view which, std::int64_t elems,
                 std::to_string(elems) + " contiguous elements");
 }
 
+void check_type(const View& view, std::string_view which, Type type, const Caller& caller) {
+  if (view.type == type) return;
+  caller.refuse(std::string(which) + " has type " + std::string(name(view.type)) + "; it must be " +
+                std::string(name(type)));
+}
+
 void check_real(const View& view, std::string_view which, const Caller& caller) {
   if (is_real_type(view.type)) return;
   caller.refuse(std::string(which) + " has type " + std::string(name(view.type)) +

@@ -36,6 +36,8 @@ View folded(const View& view, std::string_view which, const Caller& caller);
 void check_vector(const View& view, std::string_view which, std::int64_t elems,
                   const Caller& caller);
 void check_real(const View& view, std::string_view which, const Caller& caller);
+/// Refuses another type: "WHICH has type X; it must be Y".
+void check_type(const View& view, std::string_view which, Type type, const Caller& caller);
 /// Refuses a type other than `like`'s and f32. `owner` is like's tensor.
 void check_like_or_f32(const View& view, std::string_view which, Type like, std::string_view owner,
                        const Caller& caller);
