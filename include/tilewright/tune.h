@@ -59,7 +59,8 @@ struct Space {
 /// names file and line if $TILEWRIGHT_TUNED has a record that this space cannot read.
 Config choose(const Space& space, const DeviceProperties& device, const Key& key);
 
-/// While it lives, choose() gives `config` for the space on this thread.
+/// While it lives, choose() gives `config` for the space on this thread, and throws Error(user) for
+/// keys that it is not valid for.
 class Pin {
  public:
   Pin(const Space& space, const Config& config);

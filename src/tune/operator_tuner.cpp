@@ -258,9 +258,8 @@ class GroupOnDevice : public Subject {
 
  private:
   std::string wrong_output(const Case& one) {
-    const Operator& op = *one.inputs.op;
-    const Problem problem = reduced(*group_.space, parse_problem(op.schema, one.text));
-    const Inputs inputs{&op, make_inputs(op, problem, tuner_.fresh_seed()), problem.options};
+    const Inputs inputs = check_inputs(*one.inputs.op, one.text, *group_.space,
+                                       stream_.device().target(), tuner_.fresh_seed());
     const Session session(stream_.device(), inputs, {});
     session.launch(stream_);
     stream_.synchronize();
@@ -289,17 +288,44 @@ class GroupOnDevice : public Subject {
   std::map<Config, std::vector<Graph>> graphs_;
 };
 
+/// Cuts a size down, keeping what it leaves modulo 64. False: it is small enough.
+bool reduce(Problem& problem, const Reducible& reducible) {
+  constexpr std::int64_t kAlignment = 64;
+  bool any = false;
+  for (auto& [name, size] : problem.sizes) {
+    if (name != reducible.size || size <= reducible.most) continue;
+    size = reducible.most / kAlignment * kAlignment + size % kAlignment;
+    any = true;
+  }
+  return any;
+}
+
+/// Whether what is pinned suits the inputs: a tile may be too large for rows that were cut down.
+bool can_be_made(const Inputs& inputs, ptx::Target target) {
+  try {
+    (void)inputs.op->trace(unplaced_arguments(inputs, {}), target);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
-Problem reduced(const Space& space, Problem problem) {
-  constexpr std::int64_t kAlignment = 64;
-  for (auto& [name, size] : problem.sizes) {
-    for (const Reducible& reducible : space.reducible) {
-      if (name != reducible.size || size <= reducible.most) continue;
-      size = reducible.most / kAlignment * kAlignment + size % kAlignment;
-    }
+Inputs check_inputs(const Operator& op, const std::string& text, const Space& space,
+                    ptx::Target target, std::uint64_t seed) {
+  Problem problem = parse_problem(op.schema, text);
+  Inputs inputs;
+  for (const Reducible& reducible : space.reducible) {
+    Problem smaller = problem;
+    if (!reduce(smaller, reducible)) continue;
+    Inputs made{&op, make_inputs(op, smaller, seed), smaller.options};
+    if (!can_be_made(made, target)) continue;
+    problem = std::move(smaller);
+    inputs = std::move(made);
   }
-  return problem;
+  if (inputs.op != nullptr) return inputs;
+  return {&op, make_inputs(op, problem, seed), problem.options};
 }
 
 std::vector<Tuned> tune_operator(const Device& device, const TuneRequest& request) {

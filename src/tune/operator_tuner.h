@@ -5,6 +5,7 @@
 #include "tilewright/operator.h"
 #include "tilewright/tune_record.h"
 #include "tilewright/tune_search.h"
+#include "tune/session.h"
 
 #include <cstdint>
 #include <functional>
@@ -39,7 +40,9 @@ std::vector<Tuned> tune_operator(const Device& device, const TuneRequest& reques
 /// The candidates of each space with nothing but their assembly; no device is needed.
 std::vector<Tuned> list_candidates(ptx::Target target, const TuneRequest& request);
 
-/// The problem with its reducible sizes cut down, keeping what they leave modulo 64.
-Problem reduced(const Space& space, Problem problem);
+/// Inputs that what is pinned on this thread can be checked on: of the problem, with the space's
+/// reducible sizes cut down, except those without which the pinned kernels could not be made.
+Inputs check_inputs(const Operator& op, const std::string& problem, const Space& space,
+                    ptx::Target target, std::uint64_t seed);
 
 }  // namespace tilewright::tune

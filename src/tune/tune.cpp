@@ -30,6 +30,12 @@ bool advance(const Space& space, std::array<std::size_t, kMaxNumbers>& at) {
   return false;
 }
 
+[[noreturn]] void refuse_pin(const Space& space, const Key& key, const Config& config) {
+  throw Error(ErrorKind::user, "tune: " + std::string(space.name) + " cannot have " +
+                                   config_text(space, config) + ", which is pinned, for " +
+                                   key_text(space, key));
+}
+
 }  // namespace
 
 Pin::Pin(const Space& space, const Config& config)
@@ -49,7 +55,9 @@ Config choose(const Space& space, const DeviceProperties& device, const Key& key
     }
   }
   for (const Pin* pin = innermost_pin; pin != nullptr; pin = pin->outer_) {
-    if (&pin->space_ == &space) return pin->config_;
+    if (&pin->space_ != &space) continue;
+    if (!space.valid(device, key, pin->config_)) refuse_pin(space, key, pin->config_);
+    return pin->config_;
   }
   if (const std::optional<Config> found = Library::global().find(space, device, key)) {
     return *found;

@@ -145,6 +145,18 @@ TEST(Choose, GivesTheStandardConfigurationWithoutARecord) {
   EXPECT_EQ(choose(kSpace, DeviceProperties{}, {4096, 16}), (Config{64, 0}));
 }
 
+TEST(Choose, RefusesWhatIsPinnedForKeysThatItIsNotValidFor) {
+  const Pin pin(kSpace, {128, 1});
+  EXPECT_EQ(choose(kSpace, big_device(), {4096, 16})[0], 128);
+  try {
+    (void)choose(kSpace, big_device(), {64, 16});
+    FAIL() << "64 is no multiple of 128";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.message(),
+              "tune: toy cannot have threads=128 early=1, which is pinned, for h=64 rows=16");
+  }
+}
+
 TEST(Choose, GivesWhatIsPinnedInnermost) {
   const Pin outer(kSpace, {32, 1});
   {
