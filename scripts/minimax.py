@@ -96,6 +96,11 @@ def erfcx_shifted(q):
     return exp(a * a) * erfc(a) / (1 - q)
 
 
+def stirling_rest(v):
+    """lgamma(v) less the leading terms of Stirling's series."""
+    return loggamma(v) - (v - mpf("0.5")) * log(v) + v - log(2 * pi) / 2
+
+
 def odd(f, to):
     """f(x) = x + x z q(z) with z = x^2 on (0, to]: relative error of f."""
     return (lambda z: (f(sqrt(z)) / sqrt(z) - 1) / z, lambda z: z * sqrt(z) / f(sqrt(z)), tiny,
@@ -153,9 +158,17 @@ TABLE = {
     "sin_pi_f64": (lambda z: sin(pi * sqrt(z)) / sqrt(z), lambda z: sqrt(z) / sin(pi * sqrt(z)),
                    tiny**2, mpf("0.25"), 7, f64),
     # lgamma(v) = (v - 1/2) log(v) - v + log(2 pi) / 2 + q(1 / v^2) / v for v >= 8
-    "stirling_f64": (lambda u: (loggamma(1 / sqrt(u)) - (1 / sqrt(u) - mpf("0.5")) * log(1 / sqrt(u))
-                                + 1 / sqrt(u) - log(2 * pi) / 2) / sqrt(u),
-                     lambda u: sqrt(u), mpf("1e-7"), mpf(1) / 64, 5, f64),
+    "stirling_f64": (lambda u: stirling_rest(1 / sqrt(u)) / sqrt(u), lambda u: sqrt(u), mpf("1e-7"),
+                     mpf(1) / 64, 5, f64),
+    # lgamma(t + 2) = (t + 1) t q(t)
+    "lgamma_f64": (lambda t: loggamma(t + 2) / ((t + 1) * t), lambda t: (t + 1) * t / loggamma(t + 2),
+                   mpf("-0.9999999999"), mpf("1.0000000001"), 28, f64),
+    # As stirling_f64, for f64's own needs
+    "stirling_wide_f64": (lambda u: stirling_rest(1 / sqrt(u)) / sqrt(u), lambda u: sqrt(u), mpf("1e-7"),
+                          mpf(1) / 64, 7, f64),
+    # sin(pi f) = pi f (1 - z q(z)), z = f^2
+    "sinc_pi_f64": (lambda z: (1 - sin(pi * sqrt(z)) / (pi * sqrt(z))) / z,
+                    lambda z: z * pi * sqrt(z) / sin(pi * sqrt(z)), mpf("1e-9"), mpf("0.25"), 8, f64),
 }
 
 

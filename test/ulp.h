@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The distance of an f32 result from the exact one.
+// The distance of an f32 or f64 result from the exact one.
 #pragma once
 
 #include <algorithm>
@@ -25,6 +25,13 @@ inline double ulp_error(float got, double exact) {
   double value = std::isinf(got) ? std::copysign(0x1p+128, exact) : static_cast<double>(got);
   int exponent = std::clamp(std::ilogb(exact), -126, 127);
   return std::ldexp(std::abs(value - exact), 23 - exponent);
+}
+
+/// The same for an f64 result and a finite one that is exact to more digits.
+inline double ulp_error_f64(double got, long double exact) {
+  int exponent = std::max(std::ilogb(static_cast<double>(exact)), -1022);
+  return static_cast<double>(std::abs(static_cast<long double>(got) - exact) *
+                             std::ldexp(1.0L, 52 - exponent));
 }
 
 /// How many f32 numbers `got` is away from the one nearest to `exact`: CUDA's measure of an error.

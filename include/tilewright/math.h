@@ -6,11 +6,11 @@
 
 namespace tilewright {
 
-/// All take f32 (exp, log, pow, sin and cos also f64) and give C's results for NaN, infinities,
-/// zeros and subnormal numbers (C23, annex F), which nothing flushes. f16 and bf16: convert with
-/// .to(f32). exp2 and rsqrt are one approximate instruction each; erf, tanh and cbrt contain some;
-/// the others are correctly rounded operations only, so that a GPU and the emulator agree bit for
-/// bit.
+/// All take f32 (exp, log, pow, sin, cos and lgamma also f64) and give C's results for NaN,
+/// infinities, zeros and subnormal numbers (C23, annex F), which nothing flushes. f16 and bf16:
+/// convert with .to(f32). exp2 and rsqrt are one approximate instruction each; erf, tanh and cbrt
+/// contain some; the others are correctly rounded operations only, so that a GPU and the emulator
+/// agree bit for bit.
 Value exp(const Arg& x);
 Value exp2(const Arg& x);
 Value expm1(const Arg& x);  ///< e^x - 1, exact to the last digits also near 0

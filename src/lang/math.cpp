@@ -7,6 +7,7 @@
 #include "lang/maths_exp.h"
 #include "lang/maths_f64.h"
 #include "lang/maths_gamma.h"
+#include "lang/maths_gamma_f64.h"
 #include "lang/maths_log.h"
 #include "lang/maths_power.h"
 #include "lang/maths_power_f64.h"
@@ -93,7 +94,11 @@ Value cosh(const Arg& x) { return unary(x, "cosh", lang::cosh_f32<Value>); }
 Value tanh(const Arg& x) { return unary(x, "tanh", lang::tanh_f32<Value>); }
 Value erf(const Arg& x) { return unary(x, "erf", lang::erf_f32<Value>); }
 Value erfc(const Arg& x) { return unary(x, "erfc", lang::erfc_f32<Value>); }
-Value lgamma(const Arg& x) { return unary(x, "lgamma", lang::lgamma_f32<Value>); }
+Value lgamma(const Arg& x) {
+  if (!is_f64(x)) return unary(x, "lgamma", lang::lgamma_f32<Value>);
+  Tracer::AttributeTo line(Tracer::current("lgamma", x.at()), x.at());
+  return lang::lgamma_f64(x.settled());
+}
 Value sigmoid(const Arg& x) { return unary(x, "sigmoid", lang::sigmoid_f32<Value>); }
 
 Value pow(const Arg& x, const Arg& y) {

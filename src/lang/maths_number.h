@@ -209,8 +209,8 @@ template <class C, class F>
 void repeat_while(const Value&, C condition, F body) {
   while_(condition, body);
 }
-template <class C, class F>
-void repeat_while(Host<float>, C condition, F body) {
+template <class T, class C, class F>
+void repeat_while(Host<T>, C condition, F body) {
   while (condition().v)
     body();
 }

@@ -18,6 +18,8 @@
 namespace tilewright {
 namespace {
 
+using test::ulp_error_f64;
+
 constexpr float kInf = std::numeric_limits<float>::infinity();
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kMax = std::numeric_limits<float>::max();
@@ -276,12 +278,6 @@ TEST(Math, ReducesTheHardestArguments) {
           << name << '(' << x << ')';
     }
   }
-}
-
-double ulp_error_f64(double got, long double exact) {
-  int exponent = std::max(std::ilogb(static_cast<double>(exact)), -1022);
-  return static_cast<double>(std::abs(static_cast<long double>(got) - exact) *
-                             std::ldexp(1.0L, 52 - exponent));
 }
 
 TEST(Math, F64StaysWithinItsBound) {

@@ -62,6 +62,7 @@ TEST(MathTrace, NeedsTheRecordedNumberOfInstructions) {
   add("log (f64)", [](const Value& x, const Value&) { return log(x.to(f64)).to(f32); });
   add("sin (f64)", [](const Value& x, const Value&) { return sin(x.to(f64)).to(f32); });
   add("cos (f64)", [](const Value& x, const Value&) { return cos(x.to(f64)).to(f32); });
+  add("lgamma (f64)", [](const Value& x, const Value&) { return lgamma(x.to(f64)).to(f32); });
   add("pow (f64)",
       [](const Value& x, const Value& y) { return pow(x.to(f64), y.to(f64)).to(f32); });
   test::expect_golden("lang/maths_instructions.txt", table);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The f64 functions on a device give the bits that the host's operations give.
+#include "lang/maths_gamma_f64.h"
 #include "lang/maths_power_f64.h"
 #include "lang/maths_trig_f64.h"
 #include "run_fixture.h"
@@ -26,11 +27,10 @@ TEST_F(MathF64, AgreesWithTheHostBitForBit) {
     Value (*traced)(const Arg&);
     H (*host)(const H&);
   };
-  constexpr Row kRows[] = {{"exp", exp, lang::exp_f64<H>},
-                           {"log", log, lang::log_f64<H>},
-                           {"sin", sin, lang::sin_f64<H>},
-                           {"cos", cos, lang::cos_f64<H>},
-                           {"pow", cube_root, cube_root_on_host}};
+  constexpr Row kRows[] = {
+      {"exp", exp, lang::exp_f64<H>},          {"log", log, lang::log_f64<H>},
+      {"sin", sin, lang::sin_f64<H>},          {"cos", cos, lang::cos_f64<H>},
+      {"lgamma", lgamma, lang::lgamma_f64<H>}, {"pow", cube_root, cube_root_on_host}};
   std::mt19937_64 random(4);
   Data x(f64, {1024});
   for (std::uint64_t& bits : x.bits)  // half of them of ordinary size
