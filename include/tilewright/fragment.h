@@ -59,6 +59,10 @@ class Fragment {
   void assign(const Fragment& other, SourceLoc at = SourceLoc::here()) const;
   /// Every element converted as Value::to does, several at a time where they share a register.
   Fragment to(Type type, SourceLoc at = SourceLoc::here()) const;
+  /// The same for elements known to lie within a type of 8 bits or less, half a step beyond its
+  /// largest number excluded: saves the limits where the target has no instruction. Others give
+  /// codes of no meaning.
+  Fragment to_within(Type type, SourceLoc at = SourceLoc::here()) const;
   /// The same registers as elements of another type. Pre: whole elements; 64-bit types stay such.
   Fragment recast(Type type, SourceLoc at = SourceLoc::here()) const;
   /// Elements [begin, begin + count). Pre: whole words.

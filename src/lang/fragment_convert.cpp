@@ -104,14 +104,15 @@ Fragment widen_nibbles(const Fragment& x, Type to, SourceLoc at) {
               at);
 }
 
-Fragment narrow_to_small(const Fragment& x, Type to, SourceLoc at) {
+Fragment narrow_to_small(const Fragment& x, Type to, lang::Range range, SourceLoc at) {
   if (x.type() != f32) {
     bool exact = is_half(x.type()) || (is_integer(x.type()) && bits(x.type()) <= 16);
     if (!exact) refuse(x.type(), to, "it would round twice: convert to f32 first", at);
-    return x.to(f32, at).to(to, at);
+    return narrow_to_small(x.to(f32, at), to, range, at);
   }
   return lang::narrow_by_words(
-      to, x, [&](std::span<const Value> wide) { return lang::narrow_small(to, wide, at); }, at);
+      to, x, [&](std::span<const Value> wide) { return lang::narrow_small(to, wide, range, at); },
+      at);
 }
 
 Fragment narrow_to_nibbles(const Fragment& x, Type to, SourceLoc at) {
@@ -138,7 +139,7 @@ std::optional<Fragment> convert_words(const Fragment& x, Type to, SourceLoc at) 
         at);
     return to == f32 ? wide : wide.to(to, at);
   }
-  if (lang::is_small_float(to)) return narrow_to_small(x, to, at);
+  if (lang::is_small_float(to)) return narrow_to_small(x, to, lang::Range::any, at);
   if (lang::is_nibble(to)) return narrow_to_nibbles(x, to, at);
   return std::nullopt;
 }
@@ -155,6 +156,13 @@ Fragment Fragment::to(Type type, SourceLoc at) const {
   for (int i = 0; i < size_; ++i)
     out.at(i, at) = Arg(this->at(i, at).get().to(type, at), at);
   return out;
+}
+
+Fragment Fragment::to_within(Type type, SourceLoc at) const {
+  if (type_ != f32 || !lang::is_small_float(type)) return to(type, at);
+  require_role(at);
+  Tracer::AttributeTo line(Tracer::current("to_within", at), at);
+  return narrow_to_small(*this, type, lang::Range::within, at);
 }
 
 }  // namespace tilewright

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic on values: folding, the index algebra of constants, and emission.
+#include "lang/constant_division.h"
 #include "lang/facts.h"
 #include "lang/fold.h"
 #include "lang/operands.h"
@@ -142,6 +143,14 @@ Value divide_integers(BinaryOp op, const Pair& p, const char* what) {
     Value count = ValueAccess::constant(u32, log2_of(d));
     Type unsigned_type = bits(p.type) == 64 ? u64 : bits(p.type) == 32 ? u32 : u16;
     return tracer.pure(with_type("shr.", unsigned_type), p.type, {&p.a, &count}, p.at, facts);
+  }
+  if (d > 1 && lang::is_quotient_by_product(p.a)) {
+    const Value n = settled(p.a, p.at);
+    Value quotient = lang::divide_by_constant(
+        n, d, remainder ? lang::facts_div(n.facts(), d, p.type) : facts, p.at);
+    if (!remainder) return quotient;
+    Value product = tracer.pure(with_type("mul.lo.", p.type), p.type, {&quotient, &p.b}, p.at);
+    return tracer.pure(with_type("sub.", p.type), p.type, {&n, &product}, p.at, facts);
   }
   return tracer.pure(with_type(remainder ? "rem." : "div.", p.type), p.type, {&p.a, &p.b}, p.at,
                      facts);

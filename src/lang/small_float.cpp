@@ -57,7 +57,7 @@ Value at_least(const Value& f, double least, SourceLoc at) {
 /// constant, which j more steps in the factor 2^(23-M) make a multiple of 2^8. The sign comes to
 /// its bit S by adding r >> (31-S) too, provided that the upper S bits of all E are equal; both
 /// shifts are one multiplication. `prescale` moves the exponents to where they are.
-Value narrow_code(const Format& format, const Value& x, SourceLoc at) {
+Value narrow_code(const Format& format, const Value& x, Range range, SourceLoc at) {
   Tracer& tracer = Tracer::current("to", at);
   int m = format.mantissa_bits;
   int sign_bit = format.width() - 1;
@@ -68,7 +68,7 @@ Value narrow_code(const Format& format, const Value& x, SourceLoc at) {
   int offset = 2048 - (lowest_field << m) - (with_sign ? lowest_field >> (8 - sign_bit) : 0);
   Value limit = f32_constant(format.largest * scale);
   Value scaled = scale == 1 ? x : x * scale;
-  Value c = max(min(scaled, limit), -format.largest * scale);
+  Value c = range == Range::within ? scaled : max(min(scaled, limit), -format.largest * scale);
   Value power = (c.bitcast(u32) & 0xff800000).bitcast(f32);
   Value f = at_least(power, std::ldexp(1.0, lowest), at);
   Value factor = f32_constant(std::ldexp(1.0, 23 - m) + std::ldexp(offset, -m));
@@ -151,12 +151,12 @@ std::vector<Value> widen_small(Type from, const Value& word, int count, SourceLo
   return wide;
 }
 
-Value narrow_small(Type to, std::span<const Value> wide, SourceLoc at) {
+Value narrow_small(Type to, std::span<const Value> wide, Range range, SourceLoc at) {
   if (has_instruction(narrowing_op(to), at)) return narrow_pairs(narrowing_op(to), to, wide, at);
   std::vector<Value> codes;
   codes.reserve(wide.size());
   for (const Value& value : wide)
-    codes.push_back(narrow_code(format_of(to), value, at));
+    codes.push_back(narrow_code(format_of(to), value, range, at));
   return to == e2m1 ? pack_nibbles(codes) : pack_bytes(codes);
 }
 

@@ -4,6 +4,7 @@
 
 #include "tilewright/value.h"
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -14,8 +15,11 @@ bool is_small_float(Type type);
 
 /// The f16x2 pairs (as u32) of the low `count` elements of a word; exact.
 std::vector<Value> widen_small(Type from, const Value& word, int count, SourceLoc at);
+/// Whether elements may lie outside of a type.
+enum class Range : std::uint8_t { any, within };
+
 /// A word of up to 32 bits of f32 values, the rest 0: nearest even, saturating; NaN is kept in fp8
-/// and becomes the largest value in fp6 and fp4.
-Value narrow_small(Type to, std::span<const Value> wide, SourceLoc at);
+/// and becomes the largest value in fp6 and fp4. Within the range: no limits are applied.
+Value narrow_small(Type to, std::span<const Value> wide, Range range, SourceLoc at);
 
 }  // namespace tilewright::lang
