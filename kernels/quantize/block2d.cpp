@@ -33,7 +33,7 @@ class Block2dKernel {
     }
     Var mine(f32, 0.0f);
     for (const Fragment& access : loaded)
-      mine = larger(mine, largest_magnitude(access.to(f32)));
+      mine = larger(mine, largest_magnitude(access));
     const auto codes =
         GroupCodes::of_largest(config_.coding, config_.division, largest_of_block(mine), floor);
     if_(linear_thread_idx() == 0, [&] { scales(tile_m, tile_n) = codes.stored(); });

@@ -2,14 +2,19 @@
 // Scales, codes and layouts of groups, on the device.
 #include "kernels/quantize/group_codes.h"
 
+#include "tilewright/control.h"
+#include "tilewright/inline_ptx.h"
 #include "tilewright/ue8m0.h"
 
 #include <limits>
+#include <string>
 
 namespace tilewright {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kLargestE2m1 = 6.0f;
+constexpr float kBeyondE2m1 = 7.0f;  // rounds to 8
 
 /// The largest number of a type, (1 + fraction 2^-23) 2^exponent.
 struct Largest {
@@ -49,12 +54,59 @@ Fragment zero_unless(const Value& condition, const Fragment& codes) {
   return kept.recast(codes.type());
 }
 
+/// The largest magnitude of an even number of elements of 16 bits, by pairs.
+Value largest_of_pairs(const Fragment& elements) {
+  const Type type = elements.type();
+  const std::string op = "max.NaN." + std::string(name(type)) + "x2 $0, $1, $2;";
+  auto larger_pair = [&](const Value& a, const Value& b) {
+    return inline_ptx(op, {u32}, {a, b}).front();
+  };
+  Fragment magnitudes =
+      map(elements.recast(u32), [](const Value& pair) { return pair & 0x7fff7fff; });
+  Fragment both(u32, 1);
+  both[0] = reduce(magnitudes, larger_pair);
+  Fragment wide = both.recast(type).to(f32);
+  return larger(wide[0], wide[1]);
+}
+
+Value finite_or_zero(const Value& scale) { return select(abs(scale) == kInfinity, 0.0f, scale); }
+
+/// Of two products: below 1 / scale, so that the rest is more than 0, and infinite elements stay
+/// so; 0 for 0. Corrected once: a step of Newton's, 2^-40 above it, see Quotient.
+Value inverse_of(Division division, const Value& scale) {
+  if (division == Division::two_products) {
+    return select(scale == 0.0f, 0.0f, rcp_approx(scale)) * 0x0.fffffcp0f;
+  }
+  if (division != Division::corrected_once) return constant(f32, 1.0f) / scale;
+  Value near = rcp_approx(scale);
+  return fma(fma(-finite_or_zero(scale), near, 1.0f) + 0x1p-40f, near, near);
+}
+
+/// x / divisor, correctly rounded, where the remainder is exact: x of at least 2^-100. (Tested for
+/// all significands.)
+Value corrected_quotient(const Value& x, float divisor) {
+  const float inverse = 1.0f / divisor;
+  Value near = x * inverse;
+  return fma(fma(near, -divisor, x), inverse, near);
+}
+
+/// Pre: x is at least 1e-30.
+Value over_448(const Value& x) { return select(x < kInfinity, corrected_quotient(x, 448.0f), x); }
+
+Value sixth_of(const Value& x) {
+  Var sixth(corrected_quotient(x, 6.0f));
+  if_(x < 0x1p-100f || x == kInfinity, [&] { sixth = x / 6.0f; });
+  return sixth;
+}
+
 }  // namespace
 
 Value larger(const Value& a, const Value& b) { return max(a, b, NanMode::propagate); }
 
-Value largest_magnitude(const Fragment& wide) {
-  return reduce(map(wide, [](const Value& v) { return abs(v); }), larger);
+Value largest_magnitude(const Fragment& elements) {
+  const Type type = elements.type();
+  if ((type == bf16 || type == f16) && elements.size() % 2 == 0) return largest_of_pairs(elements);
+  return reduce(map(elements.to(f32), [](const Value& v) { return abs(v); }), larger);
 }
 
 // Corrected division (Markstein): the reciprocal is correctly rounded, the first quotient within
@@ -62,17 +114,21 @@ Value largest_magnitude(const Fragment& wide) {
 // taken negative, so that -0 keeps its sign, and of 0 instead of an infinite scale, so that finite
 // elements give 0.
 //
-// One correction leaves a quotient within 2^-44 of the exact one, rounded. A product of a boundary
-// of e2m1 (3 bits) and a scale of e4m3 (4 bits) is a number of f32, so that the nearest elements
-// beside it have quotients more than half a unit beside the boundary: the codes are those of the
-// rounded quotient. Infinite elements have no remainder: min takes the number.
+// One correction leaves a quotient within 2^-45 of the exact one, rounded; so does the sum of the
+// products with a reciprocal's two parts. That rounds to the other side of a code's boundary b only
+// if the exact quotient is as near to half a unit beside b. It is not with a scale of e4m3, where
+// b and the scale have 7 bits, and b times it is a number of f32. For elements of 11 bits, b of
+// 5 bits and scales of 24, write all as integers: v = b s + h, with h = s 2^-20 or less, leaves a
+// multiple of v's unit that is too small for one, but at the least b, 2^-10, with s = 2^24 - 1:
+// then b 2^24 / s has to come out above, as it does where the reciprocal is not below 2^-24.
 Quotient::Quotient(Division division, const Value& scale)
-    : division_(division),
-      scale_(scale),
-      inverse_(division == Division::corrected_once ? select(scale == 0.0f, 0.0f, rcp_approx(scale))
-                                                    : constant(f32, 1.0f) / scale) {
-  if (division == Division::corrected) {
-    divisor_.emplace(select(abs(scale) == kInfinity, 0.0f, scale));
+    : division_(division), scale_(scale), inverse_(inverse_of(division, scale)) {
+  if (division == Division::corrected || division == Division::corrected_once)
+    divisor_.emplace(finite_or_zero(scale));
+  if (division == Division::two_products) {
+    Value error = fma(-scale, inverse_, 1.0f);
+    Value first = error * inverse_;
+    rest_.emplace(fma(first, error, first));
   }
 }
 
@@ -87,11 +143,11 @@ Value Quotient::operator()(const Value& v) const {
       return corrected(second, v);
     }
     case Division::corrected_once:
+      return corrected(v * inverse_, v);
+    case Division::two_products:
       break;
   }
-  Value first = v * inverse_;
-  Value remainder = min(fma(first, scale_, -v), std::numeric_limits<float>::max());
-  return fma(remainder, -inverse_, first);
+  return fma(v, inverse_, v * *rest_);
 }
 
 Value Quotient::corrected(const Value& quotient, const Value& v) const {
@@ -102,7 +158,7 @@ GroupCodes GroupCodes::of_largest(const QuantCoding& coding, Division division,
                                   const Value& largest, const Value& parameter) {
   if (is_mx(coding.format)) return mx(coding, largest);
   if (coding.format == QuantFormat::nvfp4) return nvfp4(coding, division, largest, parameter);
-  return fp8(coding, division, larger(largest, parameter) / largest_of(coding.element).value);
+  return fp8(coding, division, over_448(larger(largest, parameter)));
 }
 
 GroupCodes GroupCodes::of_scale(const QuantCoding& coding, Division division, const Value& scale) {
@@ -133,18 +189,31 @@ GroupCodes GroupCodes::mx(const QuantCoding& coding, const Value& largest) {
 GroupCodes GroupCodes::nvfp4(const QuantCoding& coding, Division division, const Value& largest,
                              const Value& encode_scale) {
   Value finite = largest < kInfinity;
-  Value wanted = largest / 6.0f * encode_scale;
+  Value wanted = sixth_of(largest) * encode_scale;
   Value scale = select(finite, wanted, std::numeric_limits<float>::quiet_NaN()).to(e4m3);
   GroupCodes group(coding, scale);
   group.factor_.emplace(encode_scale);
-  group.quotient_.emplace(division, scale.to(f32));
+  Value divisor = scale.to(f32);  // nothing is left of elements under a scale of 0
+  bool inverted = division == Division::product;
+  group.quotient_.emplace(division,
+                          inverted ? select(divisor == 0.0f, kInfinity, divisor) : divisor);
   group.finite_.emplace(finite);
+  group.beyond_.emplace(abs((*group.quotient_)(largest * encode_scale)) >= kBeyondE2m1);
   return group;
 }
 
 Fragment GroupCodes::operator()(const Fragment& wide) const {
   Fragment scaled = factor_ ? wide * *factor_ : wide;
-  Fragment codes = (quotient_ ? map(scaled, *quotient_) : scaled).to(coding_.element);
+  Fragment quotients = quotient_ ? map(scaled, *quotient_) : scaled;
+  // Seldom, and not one element at a time: a scale that is stale, or of few bits.
+  if (beyond_) {
+    if_(*beyond_, [&] {
+      for (int i = 0; i < quotients.size(); ++i)
+        quotients[i] = max(min(quotients[i].get(), kLargestE2m1), -kLargestE2m1);
+    });
+  }
+  const bool within = beyond_ || coding_.rule != ScaleRule::floor;
+  Fragment codes = within ? quotients.to_within(coding_.element) : quotients.to(coding_.element);
   return finite_ ? zero_unless(*finite_, codes) : codes;
 }
 

@@ -9,12 +9,13 @@
 
 namespace tilewright {
 
-/// How elements are divided by their scale. `corrected` gives the quotients of `exact`,
-/// `corrected_once` their e2m1 codes.
+/// How elements are divided by their scale. `corrected` gives the quotients of `exact`, the two
+/// below it the codes.
 enum class Division : std::uint8_t {
   exact,           ///< an instruction sequence for any operands
   corrected,       ///< reciprocal, then two corrections: scales of 2^-92 and more
-  corrected_once,  ///< the same with one: scales of e4m3
+  corrected_once,  ///< the same with one: elements of 16 bits, to codes of e4m3
+  two_products,    ///< by a reciprocal in two parts: scales of e4m3, to codes of e2m1
   product          ///< by the reciprocal: powers of two, and `exact=false`
 };
 
@@ -29,12 +30,14 @@ class Quotient {
 
   Division division_;
   Value scale_, inverse_;
-  std::optional<Value> divisor_ = {};
+  std::optional<Value> divisor_ = {};  ///< the scale, 0 if it is infinite
+  std::optional<Value> rest_ = {};     ///< of the inverse
 };
 
 /// NaN if one operand is.
 Value larger(const Value& a, const Value& b);
-Value largest_magnitude(const Fragment& wide);
+/// In f32, of a real type.
+Value largest_magnitude(const Fragment& elements);
 
 /// One group under its scale.
 class GroupCodes {
@@ -64,6 +67,7 @@ class GroupCodes {
   std::optional<Value> factor_ = {};       ///< of the elements, before the division
   std::optional<Quotient> quotient_ = {};  ///< absent: the factor is all
   std::optional<Value> finite_ = {};       ///< codes are 0 where it is false
+  std::optional<Value> beyond_ = {};       ///< whether quotients exceed the largest code
 };
 
 /// The number that a stored scale stands for, in f32.

@@ -42,9 +42,8 @@ class QuantizeKernel {
     std::vector<Fragment> loaded;
     loaded.reserve(static_cast<std::size_t>(config_.accesses));
     for (int j = 0; j < config_.accesses; ++j) {
-      loaded.push_back(
-          load_if(active && inside(lane, j), x(row, first + offset(lane, j)), config_.vector_elems)
-              .to(f32));
+      loaded.push_back(load_if(active && inside(lane, j), x(row, first + offset(lane, j)),
+                               config_.vector_elems));
     }
     if (plan_.tensors.scale) {
       Value scale = given(0);
@@ -106,7 +105,7 @@ class QuantizeKernel {
                    const std::vector<Fragment>& loaded, const GroupCodes& codes) const {
     for (int j = 0; j < config_.accesses; ++j) {
       store_if(inside(lane, j), q(row, first + offset(lane, j)),
-               codes(loaded[static_cast<std::size_t>(j)]));
+               codes(loaded[static_cast<std::size_t>(j)].to(f32)));
     }
   }
 

@@ -45,7 +45,7 @@ void check_given(const std::optional<View>& given, const char* which, QuantForma
 Division division_of(const QuantCoding& coding, const QuantizeOptions& options) {
   constexpr float kLeastFloor = 448 * 0x1p-92f;
   if (!options.exact || coding.scale_type == ue8m0) return Division::product;
-  if (coding.format == QuantFormat::nvfp4) return Division::corrected_once;
+  if (coding.format == QuantFormat::nvfp4) return Division::two_products;
   const bool given = coding.format == QuantFormat::fp8_tensor;
   return given || options.floor < kLeastFloor ? Division::exact : Division::corrected;
 }
@@ -63,6 +63,8 @@ QuantizeConfig configure(const DeviceProperties& device, const QuantizeTensors& 
   QuantizeConfig config;
   config.coding = coding;
   config.division = division_of(coding, options);
+  if (config.division == Division::corrected && bits(t.x.type) == 16)
+    config.division = Division::corrected_once;
   config.h = t.x.shape[1];
   config.group = group_elems(coding.format, config.h);
   if (coding.format == QuantFormat::fp8_block2d) {

@@ -55,7 +55,7 @@ class TensorScaleKernel {
                                  plan_.vector_elems));
       }
       for (const Fragment& access : loaded)
-        largest = larger(largest, largest_magnitude(access.to(f32)));
+        largest = larger(largest, largest_magnitude(access));
     });
     return largest;
   }
