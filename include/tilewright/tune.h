@@ -40,6 +40,7 @@ struct Knob {
 struct Reducible {
   std::string_view size = {};
   std::int64_t most = 0;
+  std::span<const std::string_view> multiples = {};  ///< sizes that count so many for each of it
 };
 
 /// The configurations of a kernel. A constant of the kernel's folder; what it spans lives as long.

@@ -4,6 +4,7 @@
 #include "cli/json.h"
 #include "cli/program.h"
 #include "cli/text.h"
+#include "emu/grid.h"
 #include "tilewright/assembler.h"
 #include "tilewright/module.h"
 #include "tilewright/trace.h"
@@ -21,6 +22,7 @@ struct Request {
   std::vector<std::string> wanted;
   std::string target = "sm_90a";
   What what = What::resources;
+  bool bank_conflicts = false;
   Format format = Format::text;
 };
 
@@ -118,6 +120,64 @@ Json resources_json(const Assembled& assembled) {
   return json;
 }
 
+/// Passes through shared memory that a kernel's accesses took, and those that they need.
+struct Banks {
+  std::string entry;
+  struct Passes {
+    std::uint64_t taken = 0, needed = 0;
+  } loads, stores, others;
+};
+
+Banks banks_of(const emu::Launch& launch, const emu::LaunchReport& report) {
+  Banks banks{launch.entry, {}, {}, {}};
+  for (const emu::InstrCount& each : report.counters.instructions) {
+    Banks::Passes& passes = each.instruction.starts_with("ld")   ? banks.loads
+                            : each.instruction.starts_with("st") ? banks.stores
+                                                                 : banks.others;
+    passes.taken += each.wavefronts;
+    passes.needed += each.ideal_wavefronts;
+  }
+  return banks;
+}
+
+/// Of every launch of the operator, in the emulator.
+std::vector<Banks> count_banks(const Inputs& inputs, const std::vector<std::string>& wanted,
+                               const std::string& target) {
+  const Device device = Device::open("emu:" + target);
+  emu::Options options;
+  options.counters = emu::Counting::on;
+  device.set_options(options);
+  const tune::Session session(device, inputs, wanted);
+  std::vector<Banks> all;
+  device.emulator().device().hooks.after = [&](const emu::Launch& launch,
+                                               const emu::LaunchReport& report) {
+    all.push_back(banks_of(launch, report));
+  };
+  const Stream stream(device);
+  session.launch(stream);
+  stream.synchronize();
+  return all;
+}
+
+std::string text_of(const Banks& banks) {
+  const auto passes = [](const char* what, const Banks::Passes& of) {
+    return grouped(of.taken - of.needed) + " bank conflicts in " + grouped(of.taken) +
+           " passes of shared " + what;
+  };
+  return "  " + banks.entry + "  " + passes("loads", banks.loads) + ", " +
+         passes("stores", banks.stores) + ", " + passes("atomics", banks.others) + "\n";
+}
+
+Json json_of(const Banks& banks) {
+  const auto passes = [](const Banks::Passes& of) {
+    return Json{{"passes", of.taken}, {"bank_conflicts", of.taken - of.needed}};
+  };
+  return {{"entry", banks.entry},
+          {"shared_loads", passes(banks.loads)},
+          {"shared_stores", passes(banks.stores)},
+          {"shared_atomics", passes(banks.others)}};
+}
+
 /// What was asked for of one kernel, as text and as JSON.
 struct Shown {
   std::string text;
@@ -170,6 +230,12 @@ void show(const Program& program, Request request) {
     }
     print(shown.text);
   }
+  if (request.bank_conflicts) {
+    for (const Banks& banks : count_banks(inputs, inputs.wanted(request.wanted), request.target)) {
+      json["launches"].push_back(json_of(banks));
+      if (request.format == Format::text) print(text_of(banks));
+    }
+  }
   if (request.format == Format::json) print_json(json);
 }
 
@@ -194,6 +260,8 @@ void add_show_command(CLI::App& app, Program& program) {
       flag("--source-map", What::source_map, "Which C++ line became which PTX lines");
   CLI::Option* const resources =
       flag("--resources", What::resources, "Registers, shared memory, spills (the default)");
+  command->add_flag("--bank-conflicts", request->bank_conflicts,
+                    "Launch in the emulator, and count conflicts in shared memory");
   ptx->excludes(sass)->excludes(map)->excludes(resources);
   sass->excludes(map)->excludes(resources);
   map->excludes(resources);

@@ -22,6 +22,7 @@ enum class Run { on_device, dry };
 struct Request {
   std::string op;
   std::vector<std::string> problems;
+  std::vector<std::string> wanted;
   std::string device = "cuda:0";
   std::string target = "sm_90a";
   std::string out;
@@ -134,7 +135,10 @@ std::vector<std::string> problems_of(const Request& request, const Operator& op)
 std::vector<tune::Tuned> search_all(const Program& program, const Request& request,
                                     std::optional<Device>& device) {
   const Operator& op = program.find(request.op);
-  tune::TuneRequest wanted{.op = &op, .problems = problems_of(request, op), .seed = request.seed};
+  tune::TuneRequest wanted{.op = &op,
+                           .problems = problems_of(request, op),
+                           .wanted = request.wanted,
+                           .seed = request.seed};
   wanted.search.budget_s = request.budget_s;
   ProgressBar bar;
   std::string problem;
@@ -185,6 +189,9 @@ void add_tune_command(CLI::App& app, Program& program) {
       ->add_option(
           "--shapes,--problem", request->problems,
           "Problem such as T=1,H=4096,x=bf16; may be repeated; default: the operator's own")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--with", request->wanted, "Compute this optional output too; may be repeated")
       ->allow_extra_args(false);
   command->add_option("--device", request->device, "cuda:N")->capture_default_str();
   command->add_option("--budget", request->budget_s, "Seconds for all searches together")

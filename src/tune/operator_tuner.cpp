@@ -13,6 +13,7 @@
 #include <list>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace tilewright::tune {
 namespace {
@@ -99,7 +100,7 @@ std::string compare_outputs(const Inputs& inputs, const Session& session) {
     const Tolerance tolerance = inputs.op->tolerance == nullptr
                                     ? Tolerance{}
                                     : inputs.op->tolerance(session.arguments(), out.name);
-    const Comparison c = compare(out, *reference, tolerance);
+    const Comparison c = compare(out, *reference, tolerance, inputs.op->nan_rule);
     if (c.wrong == 0) continue;
     return out.name + " is " + std::to_string(c.out) + " at element " +
            std::to_string(c.first_wrong) + " and should be " + std::to_string(c.reference) + "; " +
@@ -148,14 +149,19 @@ class Tuner {
       Pins pins(each->winners);
       pins.add(*group.space, config);
       Assembly one = assemble_kernels(
-          request_.op->trace(unplaced_arguments(each->inputs, {}), target_), target_);
+          request_.op->trace(unplaced_arguments(each->inputs, request_.wanted), target_), target_);
       if (assembly.refusal.empty()) assembly = std::move(one);
     }
     return assembly;
   }
 
   void progress(const Progress& progress) const { request_.progress(progress); }
-  std::uint64_t fresh_seed() { return request_.seed + ++checks_; }
+  const std::vector<std::string>& wanted() const { return request_.wanted; }
+  /// Fresh ones at each call.
+  Inputs check_inputs(const Case& one, const Space& space) {
+    return tune::check_inputs({one.inputs.op, one.text, request_.wanted}, space, target_,
+                              request_.seed + ++checks_);
+  }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -178,7 +184,7 @@ class Tuner {
     const Watch watch;
     {
       const Pins pins(each.winners);
-      (void)request_.op->trace(unplaced_arguments(each.inputs, {}), target_);
+      (void)request_.op->trace(unplaced_arguments(each.inputs, request_.wanted), target_);
     }
     for (const Lookup& lookup : watch.lookups()) {
       const auto has = [&](const auto& winner) { return winner.first == lookup.space; };
@@ -223,7 +229,7 @@ class GroupOnDevice : public Subject {
       : stream_(device), clock_(stream_), tuner_(tuner), group_(group) {
     for (const Case* each : group.cases) {
       const Pins pins(each->winners);
-      rotations_.emplace_back(stream_, each->inputs, std::vector<std::string>{}, kReplayUs);
+      rotations_.emplace_back(stream_, each->inputs, tuner.wanted(), kReplayUs);
     }
   }
 
@@ -258,9 +264,8 @@ class GroupOnDevice : public Subject {
 
  private:
   std::string wrong_output(const Case& one) {
-    const Inputs inputs = check_inputs(*one.inputs.op, one.text, *group_.space,
-                                       stream_.device().target(), tuner_.fresh_seed());
-    const Session session(stream_.device(), inputs, {});
+    const Inputs inputs = tuner_.check_inputs(one, *group_.space);
+    const Session session(stream_.device(), inputs, tuner_.wanted());
     session.launch(stream_);
     stream_.synchronize();
     return compare_outputs(inputs, session);
@@ -288,22 +293,29 @@ class GroupOnDevice : public Subject {
   std::map<Config, std::vector<Graph>> graphs_;
 };
 
-/// Cuts a size down, keeping what it leaves modulo 64. False: it is small enough.
+/// Cuts a size down, keeping what it leaves modulo 64 unless other sizes are multiples of it.
+/// False: it is small enough.
 bool reduce(Problem& problem, const Reducible& reducible) {
   constexpr std::int64_t kAlignment = 64;
-  bool any = false;
+  std::int64_t before = 0;
   for (auto& [name, size] : problem.sizes) {
     if (name != reducible.size || size <= reducible.most) continue;
-    size = reducible.most / kAlignment * kAlignment + size % kAlignment;
-    any = true;
+    before = std::exchange(size, reducible.multiples.empty()
+                                     ? reducible.most / kAlignment * kAlignment + size % kAlignment
+                                     : reducible.most);
   }
-  return any;
+  for (auto& [name, size] : problem.sizes) {
+    const auto& multiples = reducible.multiples;
+    if (before > 0 && std::find(multiples.begin(), multiples.end(), name) != multiples.end())
+      size = size / before * reducible.most;
+  }
+  return before > 0;
 }
 
 /// Whether what is pinned suits the inputs: a tile may be too large for rows that were cut down.
-bool can_be_made(const Inputs& inputs, ptx::Target target) {
+bool can_be_made(const Inputs& inputs, const std::vector<std::string>& wanted, ptx::Target target) {
   try {
-    (void)inputs.op->trace(unplaced_arguments(inputs, {}), target);
+    (void)inputs.op->trace(unplaced_arguments(inputs, wanted), target);
     return true;
   } catch (const Error&) {
     return false;
@@ -312,15 +324,16 @@ bool can_be_made(const Inputs& inputs, ptx::Target target) {
 
 }  // namespace
 
-Inputs check_inputs(const Operator& op, const std::string& text, const Space& space,
-                    ptx::Target target, std::uint64_t seed) {
-  Problem problem = parse_problem(op.schema, text);
+Inputs check_inputs(const CheckedProblem& checked, const Space& space, ptx::Target target,
+                    std::uint64_t seed) {
+  const Operator& op = *checked.op;
+  Problem problem = parse_problem(op.schema, checked.text);
   Inputs inputs;
   for (const Reducible& reducible : space.reducible) {
     Problem smaller = problem;
     if (!reduce(smaller, reducible)) continue;
     Inputs made{&op, make_inputs(op, smaller, seed), smaller.options};
-    if (!can_be_made(made, target)) continue;
+    if (!can_be_made(made, checked.wanted, target)) continue;
     problem = std::move(smaller);
     inputs = std::move(made);
   }

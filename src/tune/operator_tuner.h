@@ -19,8 +19,9 @@ namespace tilewright::tune {
 struct TuneRequest {
   const Operator* op = nullptr;
   std::vector<std::string> problems = {};
-  std::uint64_t seed = 0;     ///< of the inputs that results are checked on
-  SearchOptions search = {};  ///< budget_s is for all searches together
+  std::vector<std::string> wanted = {};  ///< optional outputs that are computed
+  std::uint64_t seed = 0;                ///< of the inputs that results are checked on
+  SearchOptions search = {};             ///< budget_s is for all searches together
   std::function<void(const Space&, const Key&)> begin = {};  ///< called before a search
   std::function<void(const Progress&)> progress = {};        ///< called by several threads in turn
 };
@@ -40,9 +41,16 @@ std::vector<Tuned> tune_operator(const Device& device, const TuneRequest& reques
 /// The candidates of each space with nothing but their assembly; no device is needed.
 std::vector<Tuned> list_candidates(ptx::Target target, const TuneRequest& request);
 
+/// A problem of an operator, with the optional outputs that are computed.
+struct CheckedProblem {
+  const Operator* op = nullptr;
+  std::string text = {};
+  std::vector<std::string> wanted = {};
+};
+
 /// Inputs that what is pinned on this thread can be checked on: of the problem, with the space's
 /// reducible sizes cut down, except those without which the pinned kernels could not be made.
-Inputs check_inputs(const Operator& op, const std::string& problem, const Space& space,
-                    ptx::Target target, std::uint64_t seed);
+Inputs check_inputs(const CheckedProblem& problem, const Space& space, ptx::Target target,
+                    std::uint64_t seed);
 
 }  // namespace tilewright::tune

@@ -42,6 +42,19 @@ TEST(Show, MapsSourceLines) {
   EXPECT_NE(outcome.out.find("(unknown)"), std::string::npos) << outcome.out;  // no .loc in its PTX
 }
 
+TEST(Show, CountsBankConflictsOfEveryLaunch) {
+  const Folder folder;
+  const Outcome outcome = with_scale(folder, "show scale --ptx --bank-conflicts --json");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  ASSERT_EQ(json["launches"].size(), 1U);
+  EXPECT_EQ(json["launches"][0]["entry"], "scale");
+  EXPECT_EQ(json["launches"][0]["shared_stores"]["passes"], 0);  // has no shared memory
+  const Outcome text = with_scale(folder, "show scale --ptx --bank-conflicts");
+  EXPECT_NE(text.out.find("0 bank conflicts in 0 passes of shared stores"), std::string::npos)
+      << text.out;
+}
+
 TEST(Show, UnknownTargetsAreBadInput) {
   const Folder folder;
   const Outcome outcome = with_scale(folder, "show scale --target sm_1");

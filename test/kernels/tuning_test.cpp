@@ -36,7 +36,7 @@ int check_candidates(const Operator& op, const std::string& text, ptx::Target ta
                    std::string(lookup.space->name) + " " + config_text(*lookup.space, config));
       const Pin pin(*lookup.space, config);
       try {
-        const Inputs inputs = check_inputs(op, text, *lookup.space, target, 1);
+        const Inputs inputs = check_inputs({&op, text}, *lookup.space, target, 1);
         (void)op.trace(unplaced_arguments(inputs, {}), target);
         ++checked;
       } catch (const Error& error) {
