@@ -42,8 +42,10 @@ constexpr int kMaxClusterCtas = 16;  // 8 is portable
 struct Checker {
   const std::string& kernel;
   SourceLoc at;
-  void require(bool holds, const std::string& message) const {
-    if (!holds) throw Error(ErrorKind::user, "launch of " + kernel + ": " + message, at);
+  /// `message` makes the text, which no launch that holds pays for.
+  template <typename Message>
+  void require(bool holds, const Message& message) const {
+    if (!holds) throw Error(ErrorKind::user, "launch of " + kernel + ": " + message(), at);
   }
 };
 
@@ -52,24 +54,29 @@ bool positive(const Dim3& extents) { return extents.x > 0 && extents.y > 0 && ex
 void check_shape(const Checker& check, const LaunchConfig& config, int max_threads) {
   const Dim3& grid = config.grid;
   const Dim3& block = config.block;
-  check.require(positive(grid), "grid " + to_string(grid) + " is empty; launch nothing instead");
-  check.require(
-      grid.y <= kMaxGridYz && grid.z <= kMaxGridYz,
-      "grid " + to_string(grid) + " has over 65535 blocks in y or z; put the long extent in x");
-  check.require(positive(block), "block " + to_string(block) + " is empty");
+  check.require(positive(grid),
+                [&] { return "grid " + to_string(grid) + " is empty; launch nothing instead"; });
+  check.require(grid.y <= kMaxGridYz && grid.z <= kMaxGridYz, [&] {
+    return "grid " + to_string(grid) + " has over 65535 blocks in y or z; put the long extent in x";
+  });
+  check.require(positive(block), [&] { return "block " + to_string(block) + " is empty"; });
   check.require(block.x <= 1024 && block.y <= 1024 && block.z <= 64 && count(block) <= max_threads,
-                "block " + to_string(block) + " has over " + std::to_string(max_threads) +
-                    " threads (64 in z), the most that this kernel runs with");
+                [&] {
+                  return "block " + to_string(block) + " has over " + std::to_string(max_threads) +
+                         " threads (64 in z), the most that this kernel runs with";
+                });
 }
 
 void check_cluster(const Checker& check, const LaunchConfig& config) {
   const Dim3& grid = config.grid;
   const Dim3& cluster = config.cluster;
-  check.require(positive(cluster) && cluster.x <= kMaxClusterCtas && cluster.y <= kMaxClusterCtas &&
-                    cluster.z <= kMaxClusterCtas && count(cluster) <= kMaxClusterCtas,
-                "cluster " + to_string(cluster) + " has not between 1 and 16 blocks");
-  check.require(grid.x % cluster.x == 0 && grid.y % cluster.y == 0 && grid.z % cluster.z == 0,
-                "grid " + to_string(grid) + " is not a multiple of cluster " + to_string(cluster));
+  check.require(
+      positive(cluster) && cluster.x <= kMaxClusterCtas && cluster.y <= kMaxClusterCtas &&
+          cluster.z <= kMaxClusterCtas && count(cluster) <= kMaxClusterCtas,
+      [&] { return "cluster " + to_string(cluster) + " has not between 1 and 16 blocks"; });
+  check.require(grid.x % cluster.x == 0 && grid.y % cluster.y == 0 && grid.z % cluster.z == 0, [&] {
+    return "grid " + to_string(grid) + " is not a multiple of cluster " + to_string(cluster);
+  });
 }
 
 }  // namespace
@@ -80,19 +87,23 @@ void check_launch(const LoadedKernel& kernel, const LaunchConfig& config, std::s
   Checker check{kernel.source.entry, at};
   check_shape(check, config, attributes.max_threads_per_block);
   check_cluster(check, config);
-  check.require(!attributes.resident_grid || config.cooperative,
-                "the kernel has a GridBarrier, which waits for all blocks; set "
-                "LaunchConfig::cooperative, with which a grid that does not fit is refused");
+  check.require(!attributes.resident_grid || config.cooperative, [] {
+    return std::string("the kernel has a GridBarrier, which waits for all blocks; set ") +
+           "LaunchConfig::cooperative, with which a grid that does not fit is refused";
+  });
   std::int64_t limit = kernel.backend.properties.smem_per_block_bytes;
   std::int64_t smem = config.dynamic_smem_bytes + attributes.static_smem_bytes;
-  check.require(config.dynamic_smem_bytes >= 0 && smem <= limit,
-                std::to_string(attributes.static_smem_bytes) + " static and " +
-                    std::to_string(config.dynamic_smem_bytes) +
-                    " dynamic bytes of shared memory exceed the device's " + std::to_string(limit));
+  check.require(config.dynamic_smem_bytes >= 0 && smem <= limit, [&] {
+    return std::to_string(attributes.static_smem_bytes) + " static and " +
+           std::to_string(config.dynamic_smem_bytes) +
+           " dynamic bytes of shared memory exceed the device's " + std::to_string(limit);
+  });
   check.require(attributes.parameter_bytes < 0 ||
                     static_cast<std::size_t>(attributes.parameter_bytes) == param_bytes,
-                "the kernel takes " + std::to_string(attributes.parameter_bytes) +
-                    " bytes of parameters, " + std::to_string(param_bytes) + " are given");
+                [&] {
+                  return "the kernel takes " + std::to_string(attributes.parameter_bytes) +
+                         " bytes of parameters, " + std::to_string(param_bytes) + " are given";
+                });
 }
 
 }  // namespace detail

@@ -33,11 +33,11 @@ std::string ShapePattern::bind(std::string_view tensor, const View& view,
                                SizeBindings& sizes) const {
   if (any_shape_) return {};
   const std::size_t rank = static_cast<std::size_t>(view.rank);
-  const std::string given = "'" + std::string(tensor) + "' is " + to_string(view);
-  const std::string wanted = "[" + std::string(text_) + "]";
-  if (ellipsis_ ? rank < modes_.size() : rank != modes_.size()) {
-    return given + "; its shape must be " + wanted;
-  }
+  const auto wrong = [&] {
+    return "'" + std::string(tensor) + "' is " + to_string(view) + "; its shape must be [" +
+           std::string(text_) + "]";
+  };
+  if (ellipsis_ ? rank < modes_.size() : rank != modes_.size()) return wrong();
   const std::size_t skipped = rank - modes_.size();
   for (std::size_t i = 0; i < modes_.size(); ++i) {
     const std::string_view mode = modes_[i];
@@ -45,15 +45,15 @@ std::string ShapePattern::bind(std::string_view tensor, const View& view,
     if (mode == "_") continue;
     if (const std::optional<std::int64_t> fixed = fixed_extent(mode)) {
       if (extent == *fixed) continue;
-      return given + "; its shape must be " + wanted;
+      return wrong();
     }
     const auto known = std::find_if(sizes.begin(), sizes.end(),
                                     [mode](const SizeBinding& b) { return b.name == mode; });
     if (known == sizes.end()) {
       sizes.push_back({mode, extent, tensor});
     } else if (known->value != extent) {
-      return given + "; its shape must be " + wanted + " with " + std::string(mode) + " = " +
-             std::to_string(known->value) + " as in '" + std::string(known->tensor) + "'";
+      return wrong() + " with " + std::string(mode) + " = " + std::to_string(known->value) +
+             " as in '" + std::string(known->tensor) + "'";
     }
   }
   return {};
