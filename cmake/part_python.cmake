@@ -23,7 +23,7 @@ endif()
 # tilewright_python_module(NAME source...): an extension module that has "python/operator_call.h", with everything linked
 # in. Extensions of users are made by it, too: see python/example_extension.
 set(TILEWRIGHT_PYTHON_SOURCES ${CMAKE_CURRENT_LIST_DIR}/../src/c/tensor.cpp)
-foreach(name emulation errors framework operator_call)
+foreach(name emulation errors framework operator_call operator_function)
   list(APPEND TILEWRIGHT_PYTHON_SOURCES ${CMAKE_CURRENT_LIST_DIR}/../src/python/${name}.cpp)
 endforeach()
 set_property(GLOBAL PROPERTY TILEWRIGHT_PYTHON_SOURCES ${TILEWRIGHT_PYTHON_SOURCES})

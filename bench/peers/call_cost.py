@@ -80,14 +80,15 @@ def fresh_process():
     return json.loads(answer.stdout.splitlines()[-1])
 
 
-def median_us(batch, synchronize):
-    """Of a call, from batches that each start with an idle GPU."""
-    times = []
+def medians_us(ways, synchronize):
+    """Of a call of each way, from batches that take turns and each start with an idle GPU."""
+    times = {way: [] for way in ways}
     for _ in range(BATCHES + 1):
-        synchronize()
-        times.append(batch() / BATCH * 1e6)
+        for way, batch in ways.items():
+            synchronize()
+            times[way].append(batch() / BATCH * 1e6)
     synchronize()
-    return statistics.median(times[1:])
+    return {way: statistics.median(each[1:]) for way, each in times.items()}
 
 
 def repeated(call):
@@ -111,17 +112,18 @@ def calls():
     ours = tilewright.ops.rms_norm
     theirs = torch.nn.functional.rms_norm
     ways = {
-        "C++": lambda: ours._seconds_in_cpp(BATCH, x, w, y=y),
+        "C++": lambda: ours.__self__._seconds_in_cpp(BATCH, x, w, y=y),
         "output given": repeated(lambda: ours(x, w, y=y)),
         "output and option given": repeated(lambda: ours(x, w, y=y, eps=1e-5)),
         "output made": repeated(lambda: ours(x, w)),
         "torch.ops.tilewright": repeated(lambda: torch.ops.tilewright.rms_norm(x, w)),
         "torch.empty_like": repeated(lambda: torch.empty_like(x)),
+        "torch.empty": repeated(lambda: torch.empty(x.shape, dtype=x.dtype, device=x.device)),
         "torch.nn.functional": repeated(lambda: theirs(x, (WIDTH,), w, 1e-6)),
     }
     context = {"device": torch.cuda.get_device_name(), "driver": f"CUDA {torch.version.cuda}",
                "assembler": f"PyTorch {torch.__version__}, Python {sys.version.split()[0]}"}
-    return context, {way: median_us(batch, torch.cuda.synchronize) for way, batch in ways.items()}
+    return context, medians_us(ways, torch.cuda.synchronize)
 
 
 def main():

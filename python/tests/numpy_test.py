@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators on NumPy arrays: run by the emulator, compared with float64."""
+import threading
+import time
+
 import ml_dtypes
 import numpy
 import pytest
@@ -97,6 +100,18 @@ def test_a_workspace_is_provided(rng):
     outputs = tilewright.ops.moe_dispatch(x, ids, experts=4)
     rows = outputs[0].astype(numpy.float32)
     assert {tuple(row) for row in x.astype(numpy.float32)} <= {tuple(row) for row in rows}
+
+
+def test_other_threads_run_meanwhile():
+    x = numpy.ones((256, 4096), numpy.float32)
+    call = threading.Thread(target=tilewright.ops.rms_norm, args=(x,))
+    begin, turns = time.monotonic(), 0
+    call.start()
+    while call.is_alive():
+        turns += 1
+        time.sleep(0.001)
+    # Without the GIL this thread would have had no turn but the first.
+    assert turns > 5, f"{turns} turns in {time.monotonic() - begin:.3f} s"
 
 
 @pytest.mark.parametrize("call, text", [

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layouts, the emulator on any PTX, cache, tuning, doctor; documentation made from schemas."""
 import ast
+import inspect
 import pathlib
 import signal
 
@@ -151,9 +152,12 @@ def test_tuning_needs_a_gpu_or_a_dry_run():
 def test_every_operator_has_documentation_and_a_stub(name):
     op = getattr(tilewright.ops, name)
     assert op.__name__ == name
-    for each in op.schema["tensors"] + op.schema["options"]:
+    schema = tilewright.schema(op)
+    for each in schema["tensors"] + schema["options"]:
         assert each["name"] in op.__doc__
     stubs = ast.parse(pathlib.Path(tilewright.__file__).with_name("ops.pyi").read_text())
     stub = next(each for each in stubs.body if isinstance(each, ast.FunctionDef) and each.name == name)
-    positional = [each["name"] for each in op.schema["tensors"] if each["role"] != "output"]
+    positional = [each["name"] for each in schema["tensors"] if each["role"] != "output"]
     assert [each.arg for each in stub.args.args] == positional
+    parameters = inspect.signature(op).parameters
+    assert list(parameters) == positional + [each.arg for each in stub.args.kwonlyargs]

@@ -51,6 +51,15 @@ def test_a_given_output_is_returned_itself(device):
 
 
 @on_every_device
+def test_outputs_are_contiguous_whatever_the_input_is(device):
+    x, _ = inputs(device, 6, 64)
+    rows = x[::2]  # not contiguous
+    y = tilewright.ops.rms_norm(rows)
+    assert y.is_contiguous() and y.shape == rows.shape
+    torch.testing.assert_close(y, tilewright.ops.rms_norm(rows.contiguous()), rtol=0, atol=0)
+
+
+@on_every_device
 def test_attributes_read_what_the_exchange_api_reads(device):
     from tilewright._frameworks import adapter_of
     x = inputs(device)[0].t()
@@ -138,6 +147,33 @@ def test_launches_go_to_the_current_stream():
         assert not stream.query()
     stream.synchronize()
     assert_rounded_once(y, rms_norm(wide, w))
+
+
+@on_every_device
+def test_dependent_launches_give_the_same(device):
+    x, w = inputs(device)
+    right = tilewright.ops.rms_norm(tilewright.ops.rms_norm(x, w), w)
+    with tilewright.dependent_launches():
+        y = tilewright.ops.rms_norm(tilewright.ops.rms_norm(x, w), w)
+    torch.testing.assert_close(y, right, rtol=0, atol=0)
+
+
+@on_a_gpu
+def test_dependent_launches_are_captured():
+    x, w = inputs("cuda", 64, 4096)
+    graph, y = torch.cuda.CUDAGraph(), torch.empty_like(x)
+    with tilewright.dependent_launches():
+        tilewright.ops.rms_norm(x, w, y=y)  # loads the kernel
+        with torch.cuda.graph(graph):
+            tilewright.ops.rms_norm(x, w, y=y)
+            for _ in range(3):
+                tilewright.ops.rms_norm(y, w, y=y)
+    right = x
+    for _ in range(4):
+        right = tilewright.ops.rms_norm(right, w)
+    graph.replay()
+    torch.cuda.synchronize()
+    torch.testing.assert_close(y, right, rtol=0, atol=0)
 
 
 @on_a_gpu

@@ -5,11 +5,13 @@
 emulator, and what it finds is raised as :class:`FindingsError`.
 """
 from . import cache, ops
+from ._core import DependentLaunches as dependent_launches
 from ._core import version as __version__
+from ._documentation import schema
 from ._emulate import Report, emulate, use_emulator
 from ._findings import Finding, FindingsError, Place
 from ._layout import Layout, layout, layout_functions
 from ._machine import doctor, tune
 
-__all__ = ["Finding", "FindingsError", "Layout", "Place", "Report", "cache", "doctor", "emulate", "layout",
-           "layout_functions", "ops", "tune", "use_emulator"]
+__all__ = ["Finding", "FindingsError", "Layout", "Place", "Report", "cache", "dependent_launches", "doctor",
+           "emulate", "layout", "layout_functions", "ops", "schema", "tune", "use_emulator"]

@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Docstrings and signatures of operators from their schemas."""
+from typing import Any, Callable, Dict
+
+
+def schema(operator: Callable[..., Any]) -> Dict[str, Any]:
+    """The schema of a function of ``tilewright.ops`` or of an extension, as data: name, formula, tensors, options."""
+    return operator.__self__.schema
 
 
 def _allowed(option):
@@ -46,3 +52,30 @@ def describe(schema):
         doc = f": {option['doc']}" if option["doc"] else ""
         lines.append(f"    {option['name']}={default_of(option)!r} ({_allowed(option)}){doc}")
     return "\n".join(lines)
+
+
+def parameters_of(schema):
+    """Parameters in Python's order: of tensors by position and of keywords, each (specification, default or None)."""
+    inputs = [each for each in schema["tensors"] if each["role"] != "output"]
+    required = 0  # what follows an optional tensor may be a keyword, too
+    while required < len(inputs) and not inputs[required]["optional"]:
+        required += 1
+    positional = [(each, "None" if i >= required else None) for i, each in enumerate(inputs)]
+    keywords = [(each, "None") for each in schema["tensors"] if each["role"] == "output"]
+    keywords += [(each, repr(default_of(each))) for each in schema["options"]]
+    return positional, keywords
+
+
+def signature_of(schema, annotation=lambda spec, default: ""):
+    """The parameters as Python writes them, each name with its annotation."""
+    def text(spec, default):
+        return spec["name"] + annotation(spec, default) + (f"={default}" if default else "")
+
+    positional, keywords = parameters_of(schema)
+    star = ["*"] * bool(keywords)
+    return ", ".join([text(*each) for each in positional] + star + [text(*each) for each in keywords])
+
+
+def documentation(schema):
+    """The docstring of a function of C's: inspect.signature reads its first line."""
+    return f"{schema['name']}({signature_of(schema)})\n--\n\n{describe(schema)}"

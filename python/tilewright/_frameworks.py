@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """How tensors of each library are read and made; called by the extension module.
 
-An adapter has ``empty(shape, type, device)`` (device -1: the host), ``zeros(bytes, device)``, ``capturing()``,
+An adapter has ``maker(type, device)`` (device -1: the host), a function that makes an uninitialised tensor of a shape,
+and may have ``like(tensor)``, which makes one like a contiguous tensor; ``zeros(bytes, device)``, ``capturing()``,
 ``uses_streams``, and where the library's types have no C exchange API of DLPack either ``describe(tensor)``,
 (address, type, shape, strides in elements, read-only, device), or ``capsule(tensor)``, a DLPack capsule; and
 ``stream(device)``, a handle of CUDA's.
 """
+import functools
 import sys
 
 # Names of dtypes in NumPy and ml_dtypes, and what the library calls them.
@@ -57,9 +59,9 @@ class _NumPy:
         address, read_only = array.__array_interface__["data"]
         return address, _type_of(array.dtype.name), array.shape, _strides(array), read_only, -1
 
-    def empty(self, shape, name, device):
+    def maker(self, name, device):
         numpy = sys.modules["numpy"]
-        return numpy.empty(shape, _numpy_dtype(numpy, name))
+        return functools.partial(numpy.empty, dtype=_numpy_dtype(numpy, name))
 
 
 class _Torch:
@@ -68,6 +70,7 @@ class _Torch:
     def __init__(self):
         import torch
         self._torch = torch
+        self.like = torch.empty_like
         self._dtypes = {ours: getattr(torch, theirs) for ours, theirs in _NAMES.items() if hasattr(torch, theirs)}
         self._names = {dtype: ours for ours, dtype in self._dtypes.items()}
         self._names[torch.bool] = "u8"
@@ -91,8 +94,8 @@ class _Torch:
         device = tensor.device.index if tensor.device.type == "cuda" else -1
         return tensor.data_ptr(), self.type_name(tensor), tuple(tensor.shape), tensor.stride(), False, device
 
-    def empty(self, shape, name, device):
-        return self._torch.empty(shape, dtype=self.dtype(name), device=self._device(device))
+    def maker(self, name, device):
+        return functools.partial(self._torch.empty, dtype=self.dtype(name), device=self._device(device))
 
     def zeros(self, size, device):
         return self._torch.zeros(size, dtype=self._torch.uint8, device=self._device(device))
@@ -119,9 +122,13 @@ class _CuPy:
     def describe(self, array):
         return array.data.ptr, _type_of(array.dtype.name), array.shape, _strides(array), False, array.device.id
 
-    def empty(self, shape, name, device):
-        with self._cupy.cuda.Device(device):
-            return self._cupy.empty(shape, _numpy_dtype(sys.modules["numpy"], name))
+    def maker(self, name, device):
+        def make(shape):
+            with self._cupy.cuda.Device(device):
+                return self._cupy.empty(shape, dtype)
+
+        dtype = _numpy_dtype(sys.modules["numpy"], name)
+        return make
 
     def zeros(self, size, device):
         with self._cupy.cuda.Device(device):
@@ -144,14 +151,16 @@ class _JAX:
     def capsule(self, array):
         return array.block_until_ready().__dlpack__()
 
-    def empty(self, shape, name, device):
-        jax = self._jax
+    def maker(self, name, device):
+        def make(shape):
+            return jax.numpy.empty(shape, dtype, device=where).block_until_ready()
+
+        jax, dtype = self._jax, _numpy_dtype(sys.modules["numpy"], name)
         where = jax.devices("cpu")[0] if device < 0 else jax.devices("cuda")[device]
-        array = jax.numpy.empty(shape, _numpy_dtype(sys.modules["numpy"], name), device=where)
-        return array.block_until_ready()
+        return make
 
     def zeros(self, size, device):
-        return self.empty((size,), "u8", device)  # XLA's empty arrays are 0
+        return self.maker("u8", device)((size,))  # XLA's empty arrays are 0
 
     def capturing(self):
         return False
@@ -164,11 +173,13 @@ class _AnyDlpack:
     def capsule(self, tensor):
         return tensor.__dlpack__()
 
-    def empty(self, shape, name, device):
-        raise ValueError(f"an output of type {name} and shape {list(shape)} cannot be made by the library of the "
-                         "first tensor; give it as a keyword")
+    def maker(self, name, device):
+        raise ValueError(f"an output of type {name} cannot be made by the library of the first tensor; give it as a "
+                         "keyword")
 
-    zeros = empty
+    def zeros(self, size, device):
+        raise ValueError("the library of the first tensor cannot make the workspace that the operator needs; give a "
+                         "tensor of PyTorch, CuPy or JAX first")
 
     def capturing(self):
         return False

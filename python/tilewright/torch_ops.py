@@ -55,6 +55,7 @@ def _returned(names, made, like):
 
 
 def _register(library, op):
+    """Of the object behind a function of tilewright.ops."""
     schema = op.schema
     made = [each["name"] for each in schema["tensors"] if _is_made(each)]
     inputs = [each["name"] for each in schema["tensors"] if each["role"] != "output" and not _is_made(each)]
@@ -83,4 +84,4 @@ def _described(tensor):
 
 _library = torch.library.Library("tilewright", "DEF")
 for _name in ops.__all__:
-    _register(_library, getattr(ops, _name))
+    _register(_library, getattr(ops, _name).__self__)

@@ -64,6 +64,16 @@ nb::list finding_list(std::span<const emu::Diagnostic> findings) {
   return list;
 }
 
+void set_python_error(const std::exception_ptr& thrown) noexcept {
+  try {
+    translate(thrown, nullptr);
+  } catch (nb::python_error& error) {
+    error.restore();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+}
+
 void register_errors() { nb::register_exception_translator(translate); }
 
 }  // namespace tilewright::python

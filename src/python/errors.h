@@ -25,8 +25,11 @@ class Findings : public std::exception {
 /// A list of tilewright.Finding.
 nanobind::list finding_list(std::span<const emu::Diagnostic> findings);
 
-/// Error(user) becomes ValueError, other Errors RuntimeError, with the same text; Findings
-/// FindingsError. Once a module.
+/// Functions of nanobind's turn Error(user) into ValueError, other Errors into RuntimeError, with
+/// the same text, and Findings into FindingsError. Once a module.
 void register_errors();
+
+/// The same for functions that CPython calls itself, and whatever else was thrown.
+void set_python_error(const std::exception_ptr& thrown) noexcept;
 
 }  // namespace tilewright::python

@@ -91,10 +91,18 @@ void reinterpret_bits(const TensorSpec& spec, View& view) {
 }
 
 nb::object shape_tuple(const std::vector<std::int64_t>& shape) {
-  nb::list list;
-  for (std::int64_t extent : shape)
-    list.append(extent);
-  return nb::tuple(list);
+  nb::object tuple = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    PyTuple_SetItem(tuple.ptr(), static_cast<Py_ssize_t>(i), PyLong_FromLongLong(shape[i]));
+  return tuple;
+}
+
+/// Whether the output is what a contiguous tensor like this one is. u8 may be another name of bool.
+bool is_like(const OutputSpec& output, const View& view) {
+  return output.type == view.type && view.type != u8 &&
+         std::equal(output.shape.begin(), output.shape.end(), view.shape.begin(),
+                    view.shape.begin() + view.rank) &&
+         is_row_major(view);
 }
 
 nb::object name_of(Type type) {
@@ -109,6 +117,7 @@ Framework::Framework(nb::handle type, nb::object adapter)
   describe_ = attribute_or_none(adapter_, "describe");
   capsule_ = attribute_or_none(adapter_, "capsule");
   stream_ = attribute_or_none(adapter_, "stream");
+  like_ = attribute_or_none(adapter_, "like");
   uses_streams_ = nb::cast<bool>(adapter_.attr("uses_streams"));
 }
 
@@ -168,8 +177,11 @@ Tensor Framework::read(nb::handle object, const TensorSpec& spec) const {
 }
 
 nb::object Framework::empty(const OutputSpec& output, const Tensor& like) const {
+  if (!like_.is_none() && is_like(output, like.view)) return like_(like.owner);
   const int device = like.place == Place::host ? -1 : like.device_id;
-  return adapter_.attr("empty")(shape_tuple(output.shape), name_of(output.type), device);
+  nb::object& maker = makers_[{output.type, device}];
+  if (!maker.is_valid()) maker = adapter_.attr("maker")(name_of(output.type), device);
+  return maker(shape_tuple(output.shape));
 }
 
 nb::object Framework::zeros(std::int64_t bytes, int device_id) const {

@@ -6,11 +6,13 @@
 #include "tilewright/operator.h"
 
 #include <cstdint>
+#include <map>
 #include <nanobind/nanobind.h>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace tilewright::python {
 
@@ -53,7 +55,8 @@ class Framework {
   Framework(nanobind::handle type, nanobind::object adapter);
   void describe(nanobind::handle object, const TensorSpec& spec, Tensor& tensor) const;
 
-  nanobind::object type_, adapter_, describe_, capsule_, stream_;
+  nanobind::object type_, adapter_, describe_, capsule_, stream_, like_;
+  mutable std::map<std::pair<Type, int>, nanobind::object> makers_;  ///< under the GIL
   bool uses_streams_ = true;
   const ExchangeApi* api_ = nullptr;
 };

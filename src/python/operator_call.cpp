@@ -46,6 +46,13 @@ const Device& cuda_device(int id) {
       .first->second;
 }
 
+/// One tensor of a call.
+struct Slot {
+  std::optional<Tensor> tensor;
+  bool wanted = false;  ///< an optional output, asked for by True
+  bool made = false;    ///< by the call
+};
+
 /// One call while it is made ready and run.
 class Call {
  public:
@@ -53,11 +60,10 @@ class Call {
       : call_(operator_call),
         op_(operator_call.op()),
         arguments_(operator_call.defaults()),
-        tensors_(op_.schema.tensors.size()),
-        wanted_(op_.schema.tensors.size(), false) {}
+        slots_(op_.schema.tensors.size()) {}
 
   /// Reads the arguments, makes the outputs and launches.
-  void run(const nb::args& args, const nb::kwargs& kwargs);
+  void run(const Given& given);
   /// After run(): the same on the GPU again and again, without Python.
   double seconds_of(std::int64_t count);
   nb::object results() const;
@@ -67,13 +73,13 @@ class Call {
   const TensorSpec& spec(std::size_t index) const { return op_.schema.tensors[index]; }
   /// Where outputs() lists it: optional outputs only on demand, what is also an input if not read.
   bool may_be_made(std::size_t index) const {
-    return wanted_[index] || spec(index).presence == Presence::required ||
+    return slots_[index].wanted || spec(index).presence == Presence::required ||
            spec(index).role == Role::inout;
   }
-  void take(const nb::args& args, const nb::kwargs& kwargs);
+  void take(const Given& given);
   void make_outputs();
   bool is_result(std::size_t index) const {
-    return tensors_[index] && (spec(index).role == Role::output || made_[index]);
+    return slots_[index].tensor && (spec(index).role == Role::output || slots_[index].made);
   }
   void take_tensor(std::size_t index, nb::handle value);
   void set_tensor(std::size_t index, nb::handle value);
@@ -85,34 +91,33 @@ class Call {
   const OperatorCall& call_;
   const Operator& op_;
   Arguments arguments_;
-  std::vector<std::optional<Tensor>> tensors_;
-  std::vector<bool> wanted_;  ///< optional outputs asked for by True
-  std::vector<bool> made_ = std::vector<bool>(wanted_.size(), false);
+  std::vector<Slot> slots_;               ///< one for each of the schema's tensors
   const Framework* framework_ = nullptr;  ///< of the first tensor
   const Tensor* first_ = nullptr;
 };
 
-void Call::take(const nb::args& args, const nb::kwargs& kwargs) {
+void Call::take(const Given& given) {
   const std::vector<std::size_t>& positional = call_.positional();
-  if (args.size() > positional.size()) {
+  if (given.positional.size() > positional.size()) {
     arguments_.fail("takes at most " + std::to_string(positional.size()) +
-                        " tensors by position, not " + std::to_string(args.size()) +
+                        " tensors by position, not " + std::to_string(given.positional.size()) +
                         "; outputs and options are keywords",
                     SourceLoc{});
   }
-  for (std::size_t i = 0; i < args.size(); ++i)
-    take_tensor(positional[i], args[i]);
-  const auto count = static_cast<std::ptrdiff_t>(tensors_.size());
-  for (auto [key, value] : kwargs) {
+  for (std::size_t i = 0; i < given.positional.size(); ++i)
+    take_tensor(positional[i], given.positional[i]);
+  const auto count = static_cast<std::ptrdiff_t>(slots_.size());
+  for (std::size_t i = 0; i < given.keywords.size(); ++i) {
+    const nb::handle key = PyTuple_GetItem(given.names.ptr(), static_cast<Py_ssize_t>(i));
     const std::ptrdiff_t index = call_.find(key);
     if (index < 0) {
       const auto name = nb::cast<std::string>(key);
       arguments_.set_option(name, "", SourceLoc{});  // throws: there is none of this name
     } else if (index < count) {
-      take_tensor(static_cast<std::size_t>(index), value);
+      take_tensor(static_cast<std::size_t>(index), given.keywords[i]);
     } else {
       set_option(arguments_, op_.schema.options[static_cast<std::size_t>(index - count)].name,
-                 value);
+                 given.keywords[i]);
     }
   }
 }
@@ -120,10 +125,10 @@ void Call::take(const nb::args& args, const nb::kwargs& kwargs) {
 void Call::take_tensor(std::size_t index, nb::handle value) {
   if (value.is_none()) return;
   if (PyBool_Check(value.ptr()) && spec(index).role == Role::output) {
-    wanted_[index] = value.ptr() == Py_True;
+    slots_[index].wanted = value.ptr() == Py_True;
     return;
   }
-  if (tensors_[index]) {
+  if (slots_[index].tensor) {
     arguments_.fail("'" + std::string(spec(index).name) + "' is given twice", SourceLoc{});
   }
   set_tensor(index, value);
@@ -131,22 +136,22 @@ void Call::take_tensor(std::size_t index, nb::handle value) {
 
 void Call::set_tensor(std::size_t index, nb::handle value) {
   const Framework& framework = Framework::of(value);
-  tensors_[index] = framework.read(value, spec(index));
-  arguments_.set(spec(index).name, tensors_[index]->view, SourceLoc{});
-  if (tensors_[index]->read_only && spec(index).role != Role::input) {
+  slots_[index].tensor = framework.read(value, spec(index));
+  arguments_.set(spec(index).name, slots_[index].tensor->view, SourceLoc{});
+  if (slots_[index].tensor->read_only && spec(index).role != Role::input) {
     arguments_.fail("'" + std::string(spec(index).name) + "' is read-only; it is written to",
                     SourceLoc{});
   }
   if (first_ == nullptr) {
     framework_ = &framework;
-    first_ = &*tensors_[index];
+    first_ = &*slots_[index].tensor;
     return;
   }
   check_place(index);
 }
 
 void Call::check_place(std::size_t index) const {
-  const Tensor& tensor = *tensors_[index];
+  const Tensor& tensor = *slots_[index].tensor;
   if (tensor.place == first_->place &&
       (tensor.place == Place::host || tensor.device_id == first_->device_id))
     return;
@@ -161,18 +166,18 @@ void Call::check_place(std::size_t index) const {
 
 void Call::make_outputs() {
   bool missing = first_ == nullptr;
-  for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    missing |= !tensors_[i] && spec(i).role != Role::input && may_be_made(i);
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    missing |= !slots_[i].tensor && spec(i).role != Role::input && may_be_made(i);
   }
   if (!missing) return;
   arguments_.check(Arguments::Outputs::optional, SourceLoc{});
   if (first_ == nullptr) arguments_.fail("no tensor is given", SourceLoc{});
   for (const OutputSpec& output : op_.outputs(arguments_)) {
-    for (std::size_t i = 0; i < tensors_.size(); ++i) {
-      if (spec(i).name != output.name || tensors_[i]) continue;
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      if (spec(i).name != output.name || slots_[i].tensor) continue;
       if (!may_be_made(i)) continue;
       set_tensor(i, framework_->empty(output, *first_));
-      made_[i] = true;
+      slots_[i].made = true;
     }
   }
 }
@@ -207,8 +212,8 @@ void Call::run_on_gpu() {
 
 void Call::run_on_host() {
   std::vector<HostTensor> tensors;
-  for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    if (tensors_[i]) tensors.push_back({spec(i).name, spec(i).role, tensors_[i]->view});
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (slots_[i].tensor) tensors.push_back({spec(i).name, spec(i).role, slots_[i].tensor->view});
   }
   std::vector<emu::Diagnostic> found;
   {
@@ -219,8 +224,8 @@ void Call::run_on_host() {
   if (!found.empty()) throw Findings(std::move(found));
 }
 
-void Call::run(const nb::args& args, const nb::kwargs& kwargs) {
-  take(args, kwargs);
+void Call::run(const Given& given) {
+  take(given);
   make_outputs();
   if (first_->place == Place::host) {
     run_on_host();
@@ -238,8 +243,8 @@ double Call::seconds_of(std::int64_t count) {
   const auto start = std::chrono::steady_clock::now();
   for (std::int64_t i = 0; i < count; ++i) {
     Arguments arguments(call_.defaults());
-    for (std::size_t k = 0; k < tensors_.size(); ++k) {
-      if (tensors_[k]) arguments.set(spec(k).name, tensors_[k]->view);
+    for (std::size_t k = 0; k < slots_.size(); ++k) {
+      if (slots_[k].tensor) arguments.set(spec(k).name, slots_[k].tensor->view);
     }
     if (!memory.is_none()) arguments.set_workspace(arguments_.workspace(0));
     op_.launch(device, queue, arguments);
@@ -248,68 +253,26 @@ double Call::seconds_of(std::int64_t count) {
 }
 
 nb::object Call::results() const {
-  nb::list list;
-  for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    if (is_result(i)) list.append(tensors_[i]->owner);
+  std::size_t count = 0, last = 0;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (!is_result(i)) continue;
+    last = i;
+    ++count;
   }
-  if (list.size() == 0) return nb::none();
-  if (list.size() == 1) return list[0];
+  if (count == 0) return nb::none();
+  if (count == 1) return slots_[last].tensor->owner;
+  nb::list list;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (is_result(i)) list.append(slots_[i].tensor->owner);
+  }
   return nb::tuple(list);
 }
 
 nb::dict Call::named_results() const {
   nb::dict dict;
-  for (std::size_t i = 0; i < tensors_.size(); ++i) {
-    if (is_result(i)) dict[to_str(spec(i).name)] = tensors_[i]->owner;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (is_result(i)) dict[to_str(spec(i).name)] = slots_[i].tensor->owner;
   }
-  return dict;
-}
-
-nb::dict dict_of(const TensorSpec& spec) {
-  nb::dict dict;
-  dict["name"] = spec.name;
-  dict["role"] = spec.role == Role::input    ? "input"
-                 : spec.role == Role::output ? "output"
-                                             : "inout";
-  dict["optional"] = spec.presence == Presence::optional;
-  dict["shape"] = spec.shape;
-  nb::list types;
-  for (Type type : spec.types)
-    types.append(to_str(name(type)));
-  dict["types"] = types;
-  dict["may_alias"] = spec.may_alias;
-  dict["doc"] = spec.doc;
-  return dict;
-}
-
-const char* word(OptionType type) {
-  switch (type) {
-    case OptionType::real:
-      return "real";
-    case OptionType::integer:
-      return "integer";
-    case OptionType::boolean:
-      return "boolean";
-    case OptionType::choice:
-      return "choice";
-    case OptionType::text:
-      return "text";
-  }
-  return "";
-}
-
-nb::dict dict_of(const OptionSpec& spec) {
-  nb::dict dict;
-  dict["name"] = spec.name;
-  dict["type"] = word(spec.type);
-  dict["default"] = spec.default_text;
-  nb::list words;
-  for (std::string_view each : spec.words)
-    words.append(to_str(each));
-  dict["words"] = words;
-  dict["least"] = spec.least;
-  dict["most"] = spec.most;
-  dict["doc"] = spec.doc;
   return dict;
 }
 
@@ -344,22 +307,21 @@ std::ptrdiff_t OperatorCall::find(nb::handle keyword) const {
   return index == nullptr ? -1 : PyLong_AsSsize_t(index);
 }
 
-nb::object OperatorCall::call(const nb::args& args, const nb::kwargs& kwargs) const {
+nb::object OperatorCall::call(const Given& given) const {
   Call call(*this);
-  call.run(args, kwargs);
+  call.run(given);
   return call.results();
 }
 
-nb::dict OperatorCall::named(const nb::args& args, const nb::kwargs& kwargs) const {
+nb::dict OperatorCall::named(const Given& given) const {
   Call call(*this);
-  call.run(args, kwargs);
+  call.run(given);
   return call.named_results();
 }
 
-double OperatorCall::seconds_in_cpp(std::int64_t count, const nb::args& args,
-                                    const nb::kwargs& kwargs) const {
+double OperatorCall::seconds_in_cpp(std::int64_t count, const Given& given) const {
   Call call(*this);
-  call.run(args, kwargs);
+  call.run(given);
   return call.seconds_of(count);
 }
 
@@ -383,42 +345,6 @@ nb::list OperatorCall::outputs(const nb::dict& inputs, const nb::dict& options) 
     list.append(nb::make_tuple(to_str(output.name), to_str(name(output.type)), nb::tuple(shape)));
   }
   return list;
-}
-
-nb::dict OperatorCall::schema() const {
-  const Schema& schema = op_.schema;
-  nb::dict dict;
-  dict["name"] = schema.name;
-  dict["version"] = schema.version;
-  dict["formula"] = schema.formula;
-  dict["doc"] = schema.doc;
-  nb::list tensors, options;
-  for (const TensorSpec& spec : schema.tensors)
-    tensors.append(dict_of(spec));
-  for (const OptionSpec& spec : schema.options)
-    options.append(dict_of(spec));
-  dict["tensors"] = tensors;
-  dict["options"] = options;
-  return dict;
-}
-
-void bind_operator_call(nb::module_& module) {
-  register_errors();
-  nb::set_leak_warnings(false);  // PyTorch's registry keeps operators beyond the interpreter's end
-  nb::class_<OperatorCall>(module, "Operator", nb::dynamic_attr())
-      .def("__call__", &OperatorCall::call)
-      .def("named", &OperatorCall::named)
-      .def("_seconds_in_cpp", &OperatorCall::seconds_in_cpp)
-      .def("outputs", &OperatorCall::outputs, nb::arg("inputs"), nb::arg("options") = nb::dict())
-      .def_prop_ro("schema", &OperatorCall::schema);
-}
-
-void add_operator(nb::module_& module, const Operator& op) {
-  const nb::module_ documentation = nb::module_::import_("tilewright._documentation");
-  nb::object callable = nb::cast(OperatorCall(op));
-  callable.attr("__name__") = op.schema.name;
-  callable.attr("__doc__") = documentation.attr("describe")(callable.attr("schema"));
-  module.attr(to_str(op.schema.name)) = callable;
 }
 
 }  // namespace tilewright::python

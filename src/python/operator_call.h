@@ -6,9 +6,17 @@
 
 #include <cstddef>
 #include <nanobind/nanobind.h>
+#include <span>
 #include <vector>
 
 namespace tilewright::python {
+
+/// The arguments of a call, as CPython's vectorcall passes them.
+struct Given {
+  std::span<PyObject* const> positional;
+  std::span<PyObject* const> keywords;  ///< their values
+  nanobind::handle names;               ///< of the keywords: a tuple, or null where there are none
+};
 
 /// Inputs and inouts are positional in the schema's order, or keywords; options and outputs are
 /// keywords. Outputs that are not given are made by the library of the first tensor; optional ones
@@ -18,20 +26,16 @@ class OperatorCall {
   /// Pre: the operator outlives it.
   explicit OperatorCall(const Operator& op);
 
-  nanobind::object call(const nanobind::args& args, const nanobind::kwargs& kwargs) const;
+  nanobind::object call(const Given& given) const;
   /// call() with the result as a dict of the outputs by name.
-  nanobind::dict named(const nanobind::args& args, const nanobind::kwargs& kwargs) const;
+  nanobind::dict named(const Given& given) const;
   /// Seconds that C++ takes for `count` calls with the same tensors on a GPU, from setting the
   /// arguments to the launch: what bench/peers/call_cost.py compares with.
-  double seconds_in_cpp(std::int64_t count, const nanobind::args& args,
-                        const nanobind::kwargs& kwargs) const;
+  double seconds_in_cpp(std::int64_t count, const Given& given) const;
 
   /// What call() would make, [(name, type, shape)], from descriptions {name: (type, shape,
   /// strides)} of the inputs and the options.
   nanobind::list outputs(const nanobind::dict& inputs, const nanobind::dict& options) const;
-
-  /// The schema in Python's own types.
-  nanobind::dict schema() const;
 
   const Operator& op() const { return op_; }
   const Arguments& defaults() const { return defaults_; }
@@ -46,10 +50,11 @@ class OperatorCall {
   nanobind::dict keywords_;
 };
 
-/// Registers the class in a module; `tilewright` has to be importable. Once a module.
+/// Registers the class Operator in a module; `tilewright` has to be importable. Once a module.
 void bind_operator_call(nanobind::module_& module);
 
-/// Adds the operator to the module under its name.
+/// Adds a function that calls the operator to the module, under its name; `__self__` of the
+/// function is an Operator, which has the schema.
 void add_operator(nanobind::module_& module, const Operator& op);
 
 }  // namespace tilewright::python

@@ -6,6 +6,7 @@
 #include "python/emulation.h"
 #include "tilewright/assembler.h"
 #include "tilewright/cache.h"
+#include "tilewright/dependent_launches.h"
 #include "tilewright/device.h"
 #include "tilewright/layout_eval.h"
 #include "tilewright/layout_picture.h"
@@ -15,6 +16,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
+#include <optional>
 
 namespace nb = nanobind;
 using namespace nb::literals;  // NOLINT(google-build-using-namespace): "name"_a
@@ -205,6 +207,30 @@ nb::list tune(const std::string& name, std::vector<std::string> problems, const 
   return list_of(all, dry_target.empty());
 }
 
+/// A context manager: `with` keeps a DependentLaunches alive on the thread that enters.
+class DependentBlock {
+ public:
+  DependentBlock& enter() {
+    wanted_.emplace();
+    return *this;
+  }
+  void exit(const nb::args&) { wanted_.reset(); }
+
+ private:
+  std::optional<DependentLaunches> wanted_;
+};
+
+void bind_dependent_launches(nb::module_& module) {
+  nb::class_<DependentBlock>(module, "DependentLaunches",
+                             "Operators called in its block, `with "
+                             "tilewright.dependent_launches():`, begin before the kernel\n"
+                             "in front of them on the stream ends and wait for it before they "
+                             "touch memory; in graphs, too.")
+      .def(nb::init<>())
+      .def("__enter__", &DependentBlock::enter, nb::rv_policy::reference)
+      .def("__exit__", &DependentBlock::exit);
+}
+
 void use_emulator(const std::string& target, const std::string& checks, std::uint64_t seed) {
   emu::Options options;
   options.checks = emu::parse_checks(checks);
@@ -218,6 +244,7 @@ void bind_tools(nb::module_& module) {
   bind_layout(module);
   bind_cache(module);
   bind_emulate(module);
+  bind_dependent_launches(module);
   module.def("doctor", &doctor);
   module.def("tune", &tune, "op"_a, "problems"_a, "device"_a, "budget_s"_a, "dry_target"_a);
   module.def("use_emulator", &use_emulator, "target"_a, "checks"_a, "seed"_a);
