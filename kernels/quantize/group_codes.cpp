@@ -125,6 +125,7 @@ Quotient::Quotient(Division division, const Value& scale)
     : division_(division), scale_(scale), inverse_(inverse_of(division, scale)) {
   if (division == Division::corrected || division == Division::corrected_once)
     divisor_.emplace(finite_or_zero(scale));
+  if (division == Division::exact) divisor_.emplace(scale);
   if (division == Division::two_products) {
     Value error = fma(-scale, inverse_, 1.0f);
     Value first = error * inverse_;
@@ -138,16 +139,33 @@ Value Quotient::operator()(const Value& v) const {
       return v / scale_;
     case Division::product:
       return v * inverse_;
-    case Division::corrected: {
-      Value second = corrected(v * inverse_, v);
-      return corrected(second, v);
-    }
+    case Division::corrected:
+      return corrected_twice(v);
     case Division::corrected_once:
       return corrected(v * inverse_, v);
     case Division::two_products:
       break;
   }
   return fma(v, inverse_, v * *rest_);
+}
+
+// Of any elements: those far beyond the codes, which may be infinite, are cut first.
+Fragment Quotient::codes(const Fragment& elements, Type element) const {
+  if (division_ != Division::exact) return map(elements, *this).to(element);
+  Fragment codes(element, elements.size());
+  if_(scale_ >= 0x1p-92f && scale_ <= 0x1p100f, [&] {
+    const Value far = scale_ * 1024.0f;
+    auto quotient = [&](const Value& v) {
+      Value cut = max(min(v, far, NanMode::propagate), -far, NanMode::propagate);
+      return corrected_twice(cut);
+    };
+    codes.assign(map(elements, quotient).to(element));
+  }).else_([&] { codes.assign(map(elements, *this).to(element)); });
+  return codes;
+}
+
+Value Quotient::corrected_twice(const Value& v) const {
+  return corrected(corrected(v * inverse_, v), v);
 }
 
 Value Quotient::corrected(const Value& quotient, const Value& v) const {
@@ -204,6 +222,7 @@ GroupCodes GroupCodes::nvfp4(const QuantCoding& coding, Division division, const
 
 Fragment GroupCodes::operator()(const Fragment& wide) const {
   Fragment scaled = factor_ ? wide * *factor_ : wide;
+  if (quotient_ && !beyond_) return quotient_->codes(scaled, coding_.element);
   Fragment quotients = quotient_ ? map(scaled, *quotient_) : scaled;
   // Seldom, and not one element at a time: a scale that is stale, or of few bits.
   if (beyond_) {

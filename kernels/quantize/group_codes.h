@@ -12,7 +12,7 @@ namespace tilewright {
 /// How elements are divided by their scale. `corrected` gives the quotients of `exact`, the two
 /// below it the codes.
 enum class Division : std::uint8_t {
-  exact,           ///< an instruction sequence for any operands
+  exact,           ///< any operands: corrected, or with odd scales an instruction sequence
   corrected,       ///< reciprocal, then two corrections: scales of 2^-92 and more
   corrected_once,  ///< the same with one: elements of 16 bits, to codes of e4m3
   two_products,    ///< by a reciprocal in two parts: scales of e4m3, to codes of e2m1
@@ -24,8 +24,11 @@ class Quotient {
  public:
   Quotient(Division division, const Value& scale);
   Value operator()(const Value& v) const;
+  /// The quotients as codes.
+  Fragment codes(const Fragment& elements, Type element) const;
 
  private:
+  Value corrected_twice(const Value& v) const;
   Value corrected(const Value& quotient, const Value& v) const;
 
   Division division_;

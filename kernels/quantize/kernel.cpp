@@ -32,39 +32,63 @@ class QuantizeKernel {
   void quantise(const Tensor& x, const Tensor& given, const Tensor& q, const Tensor& scales,
                 const Value& floor) const {
     Value lane = linear_thread_idx() % config_.threads_per_group;
-    Type index = config_.wide_index ? s64 : s32;
-    Value group = block_idx().x.to(index) * config_.groups_per_block +
-                  (linear_thread_idx() / config_.threads_per_group).to(index);
-    Value row = group / per_row_;
-    Value column = (group % per_row_).to(s32);
-    Value active = row < to_value(x.shape()[0].value()).to(index);
-    Value first = column * static_cast<int>(config_.group);
-    std::vector<Fragment> loaded;
-    loaded.reserve(static_cast<std::size_t>(config_.accesses));
-    for (int j = 0; j < config_.accesses; ++j) {
-      loaded.push_back(load_if(active && inside(lane, j), x(row, first + offset(lane, j)),
-                               config_.vector_elems));
-    }
+    std::vector<Share> shares;  // all on their way before the first is used
+    shares.reserve(static_cast<std::size_t>(config_.turns));
+    for (int turn = 0; turn < config_.turns; ++turn)
+      shares.push_back(share_of(x, turn, lane));
     if (plan_.tensors.scale) {
       Value scale = given(0);
-      if (!plan_.scale_is_found) if_(group == 0 && lane == 0, [&] { scales(0, 0) = scale; });
+      if (!plan_.scale_is_found) {
+        if_(block_idx().x == 0 && linear_thread_idx() == 0, [&] { scales(0, 0) = scale; });
+      }
       const auto codes = GroupCodes::of_scale(config_.coding, config_.division, scale);
-      if_(active, [&] { store_codes(q, row, first, lane, loaded, codes); });
+      for (const Share& share : shares)
+        if_(share.active, [&] { store_codes(q, share, lane, codes); });
       return;
     }
     Value parameter = plan_.tensors.encode_scale ? Value(given(0)) : floor;
-    Value largest = largest_of_group(loaded, lane);
-    if_(active, [&] {
-      const auto codes =
-          GroupCodes::of_largest(config_.coding, config_.division, largest, parameter);
-      if_(lane == 0, [&] {
-        scale_element(config_.coding.layout, scales, row, column) = codes.stored();
-        if (padded_groups(config_.coding.layout, per_row_) == per_row_) return;
-        if_(column == static_cast<int>(per_row_) - 1,
-            [&] { pad_groups(config_.coding.layout, scales, row, per_row_); });
+    for (const Share& share : shares) {
+      Value largest = largest_of_group(share.loaded, lane);
+      if_(share.active, [&] {
+        const auto codes =
+            GroupCodes::of_largest(config_.coding, config_.division, largest, parameter);
+        if_(lane == 0, [&] { store_scale(scales, share, codes); });
+        store_codes(q, share, lane, codes);
       });
-      store_codes(q, row, first, lane, loaded, codes);
-    });
+    }
+  }
+
+  /// A thread's part of a group.
+  struct Share {
+    Value row, group;  ///< the group's place
+    Value active;
+    std::vector<Fragment> loaded;
+  };
+
+  Share share_of(const Tensor& x, int turn, const Value& lane) const {
+    Type index = config_.wide_index ? s64 : s32;
+    // Behind a launch that read all of x, from its end on, which may still be near.
+    Value block = plan_.scale_is_found ? grid_dim().x - 1 - block_idx().x : block_idx().x;
+    Value group = block.to(index) * config_.groups_of_block() +
+                  (linear_thread_idx() / config_.threads_per_group).to(index) +
+                  turn * config_.groups_per_block;
+    Value row = group / per_row_;
+    Share share{
+        row, (group % per_row_).to(s32), row < to_value(x.shape()[0].value()).to(index), {}};
+    share.loaded.reserve(static_cast<std::size_t>(config_.accesses));
+    for (int j = 0; j < config_.accesses; ++j) {
+      share.loaded.push_back(load_if(share.active && inside(lane, j),
+                                     x(row, column(share, lane, j)), config_.vector_elems));
+    }
+    return share;
+  }
+
+  void store_scale(const Tensor& scales, const Share& share, const GroupCodes& codes) const {
+    const ScaleLayout layout = config_.coding.layout;
+    scale_element(layout, scales, share.row, share.group) = codes.stored();
+    if (padded_groups(layout, per_row_) == per_row_) return;
+    if_(share.group == static_cast<int>(per_row_) - 1,
+        [&] { pad_groups(layout, scales, share.row, per_row_); });
   }
 
   /// A word a thread, of the rows behind the last one, in the blocks behind those of groups.
@@ -81,6 +105,9 @@ class QuantizeKernel {
 
   Value offset(const Value& lane, int j) const {
     return (lane + j * config_.threads_per_group) * config_.vector_elems;
+  }
+  Value column(const Share& share, const Value& lane, int j) const {
+    return share.group * static_cast<int>(config_.group) + offset(lane, j);
   }
   Value inside(const Value& lane, int j) const {
     return offset(lane, j) < static_cast<int>(config_.group);
@@ -101,11 +128,11 @@ class QuantizeKernel {
     return reduce(load(partials(0), warps), larger);
   }
 
-  void store_codes(const Tensor& q, const Value& row, const Value& first, const Value& lane,
-                   const std::vector<Fragment>& loaded, const GroupCodes& codes) const {
+  void store_codes(const Tensor& q, const Share& share, const Value& lane,
+                   const GroupCodes& codes) const {
     for (int j = 0; j < config_.accesses; ++j) {
-      store_if(inside(lane, j), q(row, first + offset(lane, j)),
-               codes(loaded[static_cast<std::size_t>(j)].to(f32)));
+      store_if(inside(lane, j), q(share.row, column(share, lane, j)),
+               codes(share.loaded[static_cast<std::size_t>(j)].to(f32)));
     }
   }
 
@@ -132,11 +159,39 @@ Traced QuantizePlan::trace(ptx::Target target) const {
 
 Traced DequantizePlan::trace(ptx::Target target) const {
   const bool fp8 = !is_mx(coding.format) && coding.format != QuantFormat::nvfp4;
-  TraceOptions trace_options{.name = "dequantize_" +
+  const TraceOptions options{.name = "dequantize_" +
                                      std::string(fp8 ? "fp8" : tilewright::name(coding.format)) +
                                      "_" + std::string(name(tensors.y.type)),
                              .target = target,
                              .block = {tile.threads, 1, 1}};
+  return flat ? trace_flat(options) : trace_rows(options);
+}
+
+Traced DequantizePlan::trace_flat(const TraceOptions& options) const {
+  const auto per_group = static_cast<int>(group_elems(coding.format, 0)) / tile.vector_elems;
+  auto body = [&](const Tensor& q, const Tensor& scales, const Tensor& decode, const Tensor& y,
+                  const Value&) {
+    Value first =
+        block_idx().x.to(u32) * (tile.threads * tile.accesses) + linear_thread_idx().to(u32);
+    Value count = to_value(y.shape()[0].value()).to(u32);
+    std::vector<Fragment> codes, stored;  // all on their way before the first store
+    for (int j = 0; j < tile.accesses; ++j) {
+      Value access = first + j * tile.threads;
+      codes.push_back(load_if(access < count, q(access, 0), tile.vector_elems));
+      stored.push_back(load_if(access < count, scales(access / per_group, 0), 1));
+    }
+    for (int j = 0; j < tile.accesses; ++j) {
+      const auto at = static_cast<std::size_t>(j);
+      Fragment wide = codes[at].to(f32) * scale_value(coding, stored[at][0].get());
+      if (tensors.decode_scale) wide = wide * Value(decode(0));
+      store_if(first + j * tile.threads < count, y(first + j * tile.threads, 0), wide.to(y.type()));
+    }
+  };
+  ScalarArg count{s32, {1, 1, 2'147'483'647}};
+  return tilewright::trace(options, body, q_arg, scales_arg, decode_arg, y_arg, count);
+}
+
+Traced DequantizePlan::trace_rows(const TraceOptions& options) const {
   const auto group = static_cast<int>(group_elems(coding.format, tensors.q.shape[1]));
   auto body = [&](const Tensor& q, const Tensor& scales, const Tensor& decode, const Tensor& y,
                   const Value& along) {
@@ -161,7 +216,7 @@ Traced DequantizePlan::trace(ptx::Target target) const {
     }
   };
   ScalarArg count{s32, {1, 1, 2'147'483'647}};
-  return tilewright::trace(trace_options, body, q_arg, scales_arg, decode_arg, y_arg, count);
+  return tilewright::trace(options, body, q_arg, scales_arg, decode_arg, y_arg, count);
 }
 
 }  // namespace tilewright

@@ -107,6 +107,29 @@ std::int64_t padding_blocks(const QuantizeConfig& config, std::int64_t row_count
 }
 
 constexpr DynamicModes kRows{.extents = 1, .strides = 1};
+constexpr DynamicModes kFlat{.extents = 1, .strides = 0};
+
+/// Groups one after the other, whatever the rows.
+bool in_one_piece(const QuantCoding& coding, std::initializer_list<const View*> views) {
+  const bool groups = coding.format == QuantFormat::fp8_block || is_mx(coding.format) ||
+                      coding.format == QuantFormat::nvfp4;
+  return groups && coding.layout == ScaleLayout::row &&
+         std::all_of(views.begin(), views.end(), [](const View* v) { return is_row_major(*v); });
+}
+
+/// Elements of the rows that a tensor under one scale is cut into; 0: it stays as it is.
+std::int64_t piece_of(const QuantCoding& coding, const View& x, const View& q) {
+  if (coding.format != QuantFormat::fp8_tensor || !is_row_major(x) || !is_row_major(q)) return 0;
+  std::int64_t elems = 2048;
+  while (size(x) % elems != 0)
+    elems /= 2;
+  return elems < 256 ? 0 : elems;
+}
+
+/// The elements of a row-major view as rows of `elems`.
+View in_rows_of(const View& view, std::int64_t elems) {
+  return make_view(view.address, view.type, std::array{size(view) / elems, elems});
+}
 
 }  // namespace
 
@@ -127,16 +150,26 @@ QuantizePlan plan_quantize(const DeviceProperties& device, const QuantizeTensors
   rows::check_apart(t.scales, "scales", t.x, "x", caller);
   plan.scale_is_found = options.format == QuantFormat::fp8_tensor && !t.scale;
   if (plan.scale_is_found) t.scale = tensors.scales;
+  const bool groups_alone = in_one_piece(coding, {&t.x, &t.q, &t.scales});
+  const std::int64_t piece =
+      groups_alone ? group_elems(coding.format, t.x.shape[1]) : piece_of(coding, t.x, t.q);
+  const bool flat = piece != 0;
+  if (flat) {
+    t.x = in_rows_of(t.x, piece);
+    t.q = in_rows_of(t.q, piece);
+  }
+  if (groups_alone) t.scales = in_rows_of(t.scales, 1);
   plan.config = configure(device, t, coding, options, caller);
-  plan.x_arg = tensor_arg(t.x, kRows);
-  plan.q_arg = tensor_arg(t.q, kRows);
+  plan.x_arg = tensor_arg(t.x, flat ? kFlat : kRows);
+  plan.q_arg = tensor_arg(t.q, flat ? kFlat : kRows);
   // An absent tensor takes part as x: the traced code does not touch it.
   plan.given_arg = plan.given() ? tensor_arg(*plan.given()) : plan.x_arg;
-  plan.scales_arg = scales_arg_of(t.scales, coding.layout);
+  plan.scales_arg =
+      groups_alone ? tensor_arg(t.scales, kFlat) : scales_arg_of(t.scales, coding.layout);
   std::int64_t groups = options.format == QuantFormat::fp8_block2d
                             ? size(t.scales)
                             : t.x.shape[0] * (plan.config.h / plan.config.group);
-  plan.group_blocks = rows::ceil_div(groups, plan.config.groups_per_block);
+  plan.group_blocks = rows::ceil_div(groups, plan.config.groups_of_block());
   std::int64_t blocks = plan.group_blocks + padding_blocks(plan.config, t.x.shape[0]);
   if (blocks > 2'147'483'647) {
     caller.refuse(to_string(t.x) + " takes " + std::to_string(blocks) +
@@ -149,12 +182,13 @@ QuantizePlan plan_quantize(const DeviceProperties& device, const QuantizeTensors
 
 std::string QuantizePlan::key() const {
   const QuantizeConfig& c = config;
-  return "quantize/2 " + tilewright::to_string(c.coding) + " g=" + std::to_string(c.group) +
+  return "quantize/3 " + tilewright::to_string(c.coding) + " g=" + std::to_string(c.group) +
          " v=" + std::to_string(c.vector_elems) + " t=" + std::to_string(c.threads_per_group) +
-         "x" + std::to_string(c.groups_per_block) + " n=" + std::to_string(c.accesses) +
-         " d=" + std::to_string(static_cast<int>(c.division)) + (c.wide_index ? " wide" : "") +
-         (scale_is_found ? " found" : "") + " | " + to_string(x_arg) + " | " + to_string(q_arg) +
-         " | " + to_string(scales_arg) + (given() ? " | " + to_string(given_arg) : "");
+         "x" + std::to_string(c.groups_per_block) + "x" + std::to_string(c.turns) +
+         " n=" + std::to_string(c.accesses) + " d=" + std::to_string(static_cast<int>(c.division)) +
+         (c.wide_index ? " wide" : "") + (scale_is_found ? " found" : "") + " | " +
+         to_string(x_arg) + " | " + to_string(q_arg) + " | " + to_string(scales_arg) +
+         (given() ? " | " + to_string(given_arg) : "");
 }
 
 Parameters QuantizePlan::parameters() const {
@@ -199,26 +233,36 @@ DequantizePlan plan_dequantize(const DeviceProperties& device, const DequantizeT
   check_given(t.decode_scale, "decode_scale", QuantFormat::nvfp4, options.format, caller);
   t.scales = scales_view(tensors.scales, plan.coding, t.q, caller);
   rows::check_apart(t.scales, "scales", t.y, "y", caller);
-  std::int64_t columns = t.y.shape[1];
   // Rows of four-bit codes have whole accesses; where offsets are less aligned, those split up.
   int elems = t.q.type == e2m1 ? 8 : rows::common_vector(t.y.type, std::array{t.y, t.q});
-  plan.tile = choose_dequantize_tile(device, t.y, elems);
+  plan.tile = choose_dequantize_tile(device, t.y, t.q.type, elems);
+  plan.flat = in_one_piece(plan.coding, {&t.y, &t.q, &t.scales}) &&
+              size(t.y) / elems < std::int64_t{1} << 31;
   constexpr DynamicModes kMatrix{.extents = 0b11, .strides = 0b01};
-  plan.q_arg = tensor_arg(t.q, kMatrix);
-  plan.y_arg = tensor_arg(t.y, kMatrix);
-  plan.scales_arg = options.layout == ScaleLayout::row ? tensor_arg(t.scales, kMatrix)
-                                                       : scales_arg_of(t.scales, options.layout);
+  plan.launch = rows::row_tile_launch(plan.tile, t.y.shape[0], t.y.shape[1], caller);
+  plan.tiles_n = rows::tiles_along_row(plan.tile, t.y.shape[1]);
+  if (plan.flat) {
+    t.y = in_rows_of(t.y, elems);
+    t.q = in_rows_of(t.q, elems);
+    t.scales = in_rows_of(t.scales, 1);
+    plan.tiles_n =
+        rows::ceil_div(t.y.shape[0], std::int64_t{plan.tile.threads} * plan.tile.accesses);
+    plan.launch.grid.x = static_cast<int>(plan.tiles_n);
+  }
+  plan.q_arg = tensor_arg(t.q, plan.flat ? kFlat : kMatrix);
+  plan.y_arg = tensor_arg(t.y, plan.flat ? kFlat : kMatrix);
+  plan.scales_arg = plan.flat                            ? tensor_arg(t.scales, kFlat)
+                    : options.layout == ScaleLayout::row ? tensor_arg(t.scales, kMatrix)
+                                                         : scales_arg_of(t.scales, options.layout);
   // An absent tensor takes part as y: the traced code does not touch it.
   plan.decode_arg = t.decode_scale ? tensor_arg(*t.decode_scale) : plan.y_arg;
-  plan.launch = rows::row_tile_launch(plan.tile, t.y.shape[0], columns, caller);
-  plan.tiles_n = rows::tiles_along_row(plan.tile, columns);
   return plan;
 }
 
 std::string DequantizePlan::key() const {
-  return "dequantize/2 " + tilewright::to_string(coding) + " " + rows::to_string(tile) + " | " +
-         to_string(q_arg) + " | " + to_string(scales_arg) + " | " + to_string(y_arg) +
-         (tensors.decode_scale ? " | " + to_string(decode_arg) : "");
+  return "dequantize/3 " + tilewright::to_string(coding) + " " + rows::to_string(tile) +
+         (flat ? " flat | " : " | ") + to_string(q_arg) + " | " + to_string(scales_arg) + " | " +
+         to_string(y_arg) + (tensors.decode_scale ? " | " + to_string(decode_arg) : "");
 }
 
 Parameters DequantizePlan::parameters() const {

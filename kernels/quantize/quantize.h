@@ -41,12 +41,14 @@ struct QuantizeConfig {
   int threads_per_group = 16;  ///< a power of two
   int accesses = 1;            ///< of a thread in a group, held in registers
   int groups_per_block = 8;    ///< more than one only where a group takes a warp or less
+  int turns = 1;  ///< groups that a thread takes, all loaded before the first; likewise
   friend bool operator==(const QuantizeConfig&, const QuantizeConfig&) = default;
   int threads() const { return threads_per_group * groups_per_block; }
+  int groups_of_block() const { return groups_per_block * turns; }
 };
 
 inline constexpr int kMaxQuantizeAccesses = 8;  // of a thread, all held in registers
-/// Tuned: threads, accesses and groups of a block. The order of a maximum does not matter.
+/// Tuned: threads, accesses, groups and turns of a block. The order of a maximum does not matter.
 void choose_threads(QuantizeConfig& config, const DeviceProperties& device, const View& x);
 
 struct QuantizePlan {
@@ -95,16 +97,21 @@ struct DequantizePlan {
   TensorArg q_arg, scales_arg, decode_arg, y_arg;
   LaunchConfig launch;
   std::int64_t tiles_n = 1;
+  bool flat = false;  ///< rows of one access: nothing of the tensors lies between their elements
 
   std::string key() const;
   Traced trace(ptx::Target target) const;
   Parameters parameters() const;
+
+ private:
+  Traced trace_flat(const TraceOptions& options) const;
+  Traced trace_rows(const TraceOptions& options) const;
 };
 DequantizePlan plan_dequantize(const DeviceProperties& device, const DequantizeTensors& tensors,
                                const DequantizeOptions& options = {},
                                SourceLoc at = SourceLoc::here());
 /// Tuned.
-rows::RowTile choose_dequantize_tile(const DeviceProperties& device, const View& y,
+rows::RowTile choose_dequantize_tile(const DeviceProperties& device, const View& y, Type code,
                                      int vector_elems);
 /// y = q * scale (* decode_scale).
 void dequantize(const Stream& stream, const DequantizeTensors& tensors,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the plans of quantize and dequantize may choose.
 #include "kernels/quantize/quantize.h"
-#include "kernels/rows/row_tile_space.h"
 #include "tilewright/tune.h"
 
 #include <array>
@@ -14,36 +13,56 @@ constexpr int kMaxThreads = 1024;
 
 constexpr std::array<tune::KeySpec, 5> kKeys{
     {{"bits"}, {"access"}, {"group"}, {"given"}, {"rows", tune::Match::nearest}}};
-constexpr std::array kThreads{2,   4,   8,   16,  32,  64,  96,  128, 192,
+constexpr std::array kThreads{1,   2,   4,   8,   16,  32,  64,  96,  128, 192,
                               224, 256, 320, 384, 448, 512, 768, 896, 1024};
 constexpr std::array kGroups{1, 2, 4, 8, 16, 32, 64};
-constexpr std::array<tune::Knob, 2> kKnobs{{{"threads", kThreads}, {"groups", kGroups}}};
+constexpr std::array kTurns{1, 2, 4};
+constexpr std::array<tune::Knob, 3> kKnobs{
+    {{"threads", kThreads}, {"groups", kGroups}, {"turns", kTurns}}};
 constexpr std::array<tune::Reducible, 1> kReducible{{{"T", 67}}};
 
-/// Two accesses a thread where a group takes more than a warp, in blocks of 128 threads otherwise.
+/// Two accesses a thread, in blocks of 128 threads where a group takes a warp or less.
 tune::Config standard(const DeviceProperties&, const tune::Key& key) {
   const std::int64_t accesses = rows::ceil_div(key[2], key[1]);
   std::int64_t threads = 1;
-  while (threads < accesses && threads < kWarp)
-    threads *= 2;
   while (threads < kMaxThreads && threads * 2 < accesses)
     threads *= 2;
   const auto all = static_cast<int>(threads);
-  return {all, all <= kWarp ? 128 / all : 1};
+  return {all, all <= kWarp ? 128 / all : 1, 1};
 }
 
 /// A warp's part of a group takes a power of two of its lanes; blocks are whole warps.
 bool valid(const DeviceProperties&, const tune::Key& key, const tune::Config& config) {
-  const auto [threads, groups, c, d, e, f, g, h] = config;
+  const auto [threads, groups, turns, d, e, f, g, h] = config;
   if (threads < 1 || threads > kMaxThreads || groups < 1 || groups > kMaxThreads) return false;
+  if (turns < 1 || turns > kMaxQuantizeAccesses) return false;
   if (threads < kWarp ? (threads & (threads - 1)) != 0 : threads % kWarp != 0) return false;
-  if (groups > 1 && threads > kWarp) return false;
+  if (groups * turns > 1 && threads > kWarp) return false;
   const int all = threads * groups;
   const std::int64_t each = rows::ceil_div(rows::ceil_div(key[2], key[1]), threads);
-  return all % kWarp == 0 && all <= kMaxThreads && each <= kMaxQuantizeAccesses;
+  return all % kWarp == 0 && all <= kMaxThreads && each * turns <= kMaxQuantizeAccesses;
 }
 
 constexpr tune::Space kSpace{"quantize", kKeys, kKnobs, standard, valid, kReducible};
+
+constexpr std::array<tune::KeySpec, 4> kTileKeys{
+    {{"bits"}, {"code_bits"}, {"access"}, {"elements", tune::Match::nearest}}};
+constexpr std::array kTileThreads{64, 128, 256, 512};
+constexpr std::array kTileAccesses{1, 2, 4, 8};
+constexpr std::array<tune::Knob, 2> kTileKnobs{
+    {{"threads", kTileThreads}, {"accesses", kTileAccesses}}};
+
+tune::Config standard_tile(const DeviceProperties&, const tune::Key& key) {
+  return {128, key[1] == 4 ? 4 : 1};  // what is once a thread weighs more beside few bytes
+}
+bool valid_tile(const DeviceProperties&, const tune::Key&, const tune::Config& config) {
+  const auto [threads, accesses, c, d, e, f, g, h] = config;
+  const bool power = threads >= kWarp && threads <= kMaxThreads && (threads & (threads - 1)) == 0;
+  return power && accesses >= 1 && accesses <= kMaxQuantizeAccesses;
+}
+
+constexpr tune::Space kTileSpace{"dequantize",  kTileKeys,  kTileKnobs,
+                                 standard_tile, valid_tile, kReducible};
 
 }  // namespace
 
@@ -53,14 +72,16 @@ void choose_threads(QuantizeConfig& config, const DeviceProperties& device, cons
       kSpace, device, {bits(x.type), config.vector_elems, config.group, given ? 1 : 0, x.shape[0]});
   config.threads_per_group = chosen[0];
   config.groups_per_block = chosen[1];
+  config.turns = chosen[2];
   config.accesses = static_cast<int>(
       rows::ceil_div(rows::ceil_div(config.group, config.vector_elems), chosen[0]));
 }
 
-rows::RowTile choose_dequantize_tile(const DeviceProperties& device, const View& y,
+rows::RowTile choose_dequantize_tile(const DeviceProperties& device, const View& y, Type code,
                                      int vector_elems) {
-  static const tune::Space space = rows::row_tile_space("dequantize", rows::TileAccesses::several);
-  return rows::choose_row_tile(space, device, y, vector_elems);
+  const tune::Config chosen =
+      tune::choose(kTileSpace, device, {bits(y.type), bits(code), vector_elems, size(y)});
+  return rows::make_row_tile(vector_elems, y.shape[1], chosen[0], chosen[1]);
 }
 
 }  // namespace tilewright

@@ -83,13 +83,18 @@ TensorScalePlan plan_tensor_scale(const DeviceProperties& device, const View& x,
                   ", aligned to 8");
   }
   TensorScalePlan plan;
+  plan.vector_elems = rows::common_vector(x.type, std::array{x});
   plan.x = x;
+  if (is_row_major(x)) {  // rows of an access: their place needs no division
+    plan.x = make_view(x.address, x.type,
+                       std::array{size(x) / plan.vector_elems, std::int64_t{plan.vector_elems}});
+  }
   plan.scales = scales;
   plan.floor = floor;
   plan.workspace = make_view(workspace.address, u32, std::array<std::int64_t, 1>{2});
-  plan.vector_elems = rows::common_vector(x.type, std::array{x});
   constexpr DynamicModes kRows{.extents = 1, .strides = 1};
-  plan.x_arg = tensor_arg(x, kRows);
+  constexpr DynamicModes kFlat{.extents = 1, .strides = 0};
+  plan.x_arg = tensor_arg(plan.x, is_row_major(x) ? kFlat : kRows);
   plan.scales_arg = tensor_arg(scales);
   plan.workspace_arg = tensor_arg(plan.workspace);
   const std::int64_t tiles =
@@ -101,7 +106,7 @@ TensorScalePlan plan_tensor_scale(const DeviceProperties& device, const View& x,
 }
 
 std::string TensorScalePlan::key() const {
-  return "tensor_scale/1 v=" + std::to_string(vector_elems) + (wide_index(x) ? " wide" : "") +
+  return "tensor_scale/2 v=" + std::to_string(vector_elems) + (wide_index(x) ? " wide" : "") +
          " | " + to_string(x_arg) + " | " + to_string(scales_arg);
 }
 
