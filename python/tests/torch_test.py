@@ -43,6 +43,21 @@ def test_fp8_codes_are_torch_dtypes(device):
 
 
 @on_every_device
+@pytest.mark.skipif(not hasattr(torch, "float4_e2m1fn_x2"), reason="a PyTorch without fp4")
+def test_fp4_codes_are_pairs(device):
+    # Magnitudes that e2m1 has, the largest 6 in each group of 32: scales of 1, and codes without rounding.
+    values = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6] * 4)
+    x = torch.stack((values, values.flip(0))).to(device)
+    codes, scales = tilewright.ops.quantize(x, format="mxfp4")
+    assert codes.dtype == torch.float4_e2m1fn_x2 and codes.shape == (2, 32) and scales.shape == (2, 2)
+    assert codes.view(torch.uint8)[0, :8].tolist() == [0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc, 0xfe]
+    back = tilewright.ops.dequantize(codes, scales, format="mxfp4", out_type="f32")
+    torch.testing.assert_close(back, x.float(), rtol=0, atol=0)
+    made, _ = torch.ops.tilewright.quantize(x, format="mxfp4")
+    assert torch.equal(made.view(torch.uint8), codes.view(torch.uint8))
+
+
+@on_every_device
 def test_a_given_output_is_returned_itself(device):
     x, w = inputs(device)
     y = torch.empty_like(x)
@@ -73,6 +88,7 @@ def test_attributes_read_what_the_exchange_api_reads(device):
     ("rms_norm", lambda x, w: ((x, w), {"eps": 1e-5})),
     ("fused_add_rms_norm", lambda x, w: ((x, x.clone(), w), {})),
     ("quantize", lambda x, w: ((x,), {"format": "fp8_token"})),
+    ("quantize", lambda x, w: ((x,), {"format": "mxfp4"})),
     ("qk_norm", lambda x, w: ((x.view(3, 2, 128).clone(), x.view(3, 2, 128)[:, :1].clone()), {})),
     ("moe_topk", lambda x, w: ((x[:, :8].float(),), {"k": 2})),
 ])

@@ -74,6 +74,9 @@ class _Torch:
         self._dtypes = {ours: getattr(torch, theirs) for ours, theirs in _NAMES.items() if hasattr(torch, theirs)}
         self._names = {dtype: ours for ours, dtype in self._dtypes.items()}
         self._names[torch.bool] = "u8"
+        if hasattr(torch, "float4_e2m1fn_x2"):  # its element is a pair, the last mode counts these
+            self._dtypes["e2m1"] = torch.float4_e2m1fn_x2
+            self._names[torch.float4_e2m1fn_x2] = "e2m1"
         self._devices = {-1: torch.device("cpu")}
 
     def dtype(self, name):
@@ -92,10 +95,25 @@ class _Torch:
         if tensor.layout is not self._torch.strided or tensor.device.type not in ("cpu", "cuda"):
             raise ValueError(f"a tensor with {tensor.layout} on {tensor.device} is none that an operator takes")
         device = tensor.device.index if tensor.device.type == "cuda" else -1
-        return tensor.data_ptr(), self.type_name(tensor), tuple(tensor.shape), tensor.stride(), False, device
+        return tensor.data_ptr(), *self.typed_layout(tensor), False, device
+
+    def typed_layout(self, tensor):
+        """Type, shape and strides of single elements."""
+        name, shape, strides = self.type_name(tensor), [int(each) for each in tensor.shape], tensor.stride()
+        if name != "e2m1":
+            return name, tuple(shape), tuple(int(each) for each in strides)
+        if not shape or strides[-1] != 1:
+            raise ValueError("a tensor has pairs of e2m1 that do not lie side by side along the last mode")
+        return name, (*shape[:-1], 2 * shape[-1]), (*(2 * int(each) for each in strides[:-1]), 1)
+
+    @staticmethod
+    def shape(shape, name):
+        """PyTorch's shape of a tensor of this type."""
+        return (*shape[:-1], shape[-1] // 2) if name == "e2m1" else shape
 
     def maker(self, name, device):
-        return functools.partial(self._torch.empty, dtype=self.dtype(name), device=self._device(device))
+        empty = functools.partial(self._torch.empty, dtype=self.dtype(name), device=self._device(device))
+        return empty if name != "e2m1" else lambda shape: empty(self.shape(shape, name))
 
     def zeros(self, size, device):
         return self._torch.zeros(size, dtype=self._torch.uint8, device=self._device(device))

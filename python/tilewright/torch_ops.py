@@ -66,9 +66,9 @@ def _register(library, op):
 
     def fake(*args, **keywords):
         given = {**dict(zip(inputs, args)), **keywords}
-        described = {name: _described(value) for name, value in given.items() if name in tensors and value is not None}
+        described = {name: _adapter.typed_layout(value) for name, value in given.items() if name in tensors and value is not None}
         options = {name: value for name, value in given.items() if name not in tensors}
-        outputs = {name: args[0].new_empty(shape, dtype=_adapter.dtype(kind))
+        outputs = {name: args[0].new_empty(_adapter.shape(shape, kind), dtype=_adapter.dtype(kind))
                    for name, kind, shape in op.outputs(described, options)}
         return _returned(made, outputs, args[0])
 
@@ -76,10 +76,6 @@ def _register(library, op):
     for key in ("CPU", "CUDA"):
         library.impl(schema["name"], run, key)
     torch.library.register_fake(f"tilewright::{schema['name']}", fake, lib=library)
-
-
-def _described(tensor):
-    return _adapter.type_name(tensor), [int(each) for each in tensor.shape], [int(each) for each in tensor.stride()]
 
 
 _library = torch.library.Library("tilewright", "DEF")

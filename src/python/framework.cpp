@@ -48,6 +48,30 @@ const ExchangeApi* exchange_api(nb::handle type) {
   return api != nullptr && api->tensor_from_object != nullptr ? api : nullptr;
 }
 
+/// PyTorch's element of e2m1 is a pair in a byte; the library counts single ones.
+class SingleElements {
+ public:
+  SingleElements(tw_tensor& tensor, const TensorSpec& spec) {
+    const auto rank = static_cast<std::size_t>(std::clamp(tensor.ndim, 0, kMaxViewRank));
+    if (rank == 0 || (tensor.strides != nullptr && tensor.strides[rank - 1] != 1)) {
+      refuse(spec, "has pairs of e2m1 that do not lie side by side along the last mode");
+    }
+    std::copy_n(tensor.shape, rank, shape_.begin());
+    shape_[rank - 1] *= 2;
+    tensor.shape = shape_.data();
+    if (tensor.strides != nullptr) {
+      std::transform(tensor.strides, tensor.strides + rank - 1, stride_.begin(),
+                     [](std::int64_t pairs) { return 2 * pairs; });
+      stride_[rank - 1] = 1;
+      tensor.strides = stride_.data();
+    }
+    tensor.type_lanes = 1;
+  }
+
+ private:
+  std::array<std::int64_t, kMaxViewRank> shape_{}, stride_{};
+};
+
 /// The tensor as a view, with its place.
 void set_view(const tw_tensor& given, const TensorSpec& spec, Tensor& tensor) {
   const bool host = given.device_type == kDlHost || given.device_type == kDlCudaHost;
@@ -57,6 +81,8 @@ void set_view(const tw_tensor& given, const TensorSpec& spec, Tensor& tensor) {
   }
   tw_tensor on_device = given;  // host memory is copied to an emulated device later
   on_device.device_type = kDlCuda;
+  std::optional<SingleElements> single;
+  if (given.type_bits == 4 && given.type_lanes == 2) single.emplace(on_device, spec);
   tensor.view = c::view_of(on_device, std::string(spec.name));
   tensor.place = host ? Place::host : Place::cuda;
   tensor.device_id = given.device_id;
