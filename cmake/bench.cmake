@@ -5,9 +5,13 @@ if(NOT TILEWRIGHT_BENCH)
 endif()
 
 # The errors of the maths functions over all f32 numbers: its own options, no Google Benchmark.
-tilewright_program(maths_sweep SOURCES ${PROJECT_SOURCE_DIR}/bench/maths/sweep.cpp)
-if(TILEWRIGHT_TESTS) # traced and emulated, 65,536 inputs a function give the host's bits
-  add_test(NAME maths_sweep.emulated COMMAND maths_sweep --device emu:sm_90a --stride 65537)
+tilewright_program(maths_sweep SOURCES ${PROJECT_SOURCE_DIR}/bench/maths/sweep.cpp
+  ${PROJECT_SOURCE_DIR}/bench/maths/device_sweep.cpp ${PROJECT_SOURCE_DIR}/bench/maths/reference.cpp)
+if(TILEWRIGHT_TESTS)
+  # The references agree with the host's library; emulated, 16,384 inputs a function give the host's bits.
+  add_test(NAME maths_sweep.references COMMAND maths_sweep --references 1 --samples 65536)
+  add_test(NAME maths_sweep.emulated
+    COMMAND maths_sweep --device emu:sm_90a --stride 262145 --log2-pairs 32 --samples 16384)
 endif()
 
 # The GEMMs of the lessons beside cuBLASLt: its own options, too.

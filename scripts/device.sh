@@ -121,12 +121,20 @@ bench() {
   fi
   for program in "$BUILD"/bench/*_bench; do
     [ -x "$program" ] || continue
+    case $program in */gemm_bench) continue ;; esac  # below: it has options of its own
     file=$OUT/$(basename "$program" _bench).json
     TILEWRIGHT_TEST_DEVICE=$DEVICE timeout "$(left)" "$program" --benchmark_filter="${BENCH_FILTER:-.}" \
       --benchmark_out="$file" --benchmark_out_format=json \
       --benchmark_context=device="${device:-none}",driver="${driver:-none}",assembler="${assembler:-none}",commit="$commit" &&
       sed -i '/"host_name":/d;/"executable":/d' "$file" &&
       echo "written: $file" || { echo "FAILED: $program"; bad=1; }
+  done
+  # Every f32 number and 2^30 pairs through each maths function, and the GEMMs of the lessons beside cuBLASLt.
+  for program in "maths_sweep maths" "bench/gemm_bench gemm"; do
+    file=$OUT/${program#* }.json
+    [ -x "$BUILD/${program% *}" ] || continue
+    timeout "$(left)" "$BUILD/${program% *}" --device "$DEVICE" --commit "$commit" --json "$file" && echo "written: $file" ||
+      { echo "FAILED: ${program% *}"; bad=1; }
   done
   [ ! -f examples/01_vector_add.cpp ] || COMMIT=$commit OUT=$OUT timeout "$(left)" scripts/compile_time.sh || bad=1
   return $bad

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures the error of every maths function over all f32 numbers, on the host, a GPU or the
 // emulator.
+#include "bench/maths/device_sweep.h"
+#include "bench/maths/inputs.h"
+#include "bench/maths/reference.h"
 #include "test/ulp.h"
 #include "tilewright/tilewright.h"
 
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,60 +23,33 @@ namespace tw = tilewright;
 
 namespace {
 
+using bench::Inputs;
+using bench::Worst;
+
 constexpr const char* kUsage =
     "usage: maths_sweep [--device host|cuda:N|emu:sm_XX] [--only NAME] [--first BITS]\n"
-    "                   [--log2-count N] [--stride N] [--commit TEXT] [--json FILE]\n"
+    "                   [--log2-count N] [--log2-pairs N] [--stride N] [--samples N]\n"
+    "                   [--references 1] [--commit TEXT] [--json FILE]\n"
     "Evaluates each function at the f32 numbers whose bits are FIRST, FIRST + STRIDE, ... below\n"
-    "FIRST + 2^N (default: all), or at as many pairs, and prints the largest error in ulp.\n";
+    "FIRST + 2^N (default: all), or at as many pairs (default: 2^30), and prints the largest "
+    "error\n"
+    "in ulp. A device holds the results against a reference in f64 of its own; SAMPLES of them\n"
+    "(default: 2^22) are held against the host's, too. --references 1 compares the references\n"
+    "with the host's library.\n";
 
 struct Options {
   std::string device = "host", only, commit, json;
   std::uint64_t first = 0, stride = 1, span = std::uint64_t{1} << 32;
+  std::uint64_t pairs = std::uint64_t{1} << 30, samples = std::uint64_t{1} << 22;
+  bool references = false;
 };
 
-/// The worst result so far.
-struct Worst {
-  double ulp = -1;
-  std::int64_t steps = 0;
-  std::uint64_t inputs = 0, beyond_bound = 0, unlike_host = 0;
-  float x = 0, y = 0, got = 0;
-
-  void merge(const Worst& other) {
-    if (other.ulp > ulp) {
-      ulp = other.ulp, x = other.x, y = other.y, got = other.got;
-    }
-    steps = std::max(steps, other.steps);
-    inputs += other.inputs;
-    beyond_bound += other.beyond_bound;
-    unlike_host += other.unlike_host;
-  }
-};
+/// What a reference may be off.
+constexpr double kReferenceUlp = 0.01;
 
 struct Batch {
   std::vector<float> x, y, got;
 };
-
-std::uint32_t hash(std::uint64_t n) {  // the finaliser of splitmix64
-  n = (n ^ n >> 30) * 0xbf58476d1ce4e5b9u;
-  n = (n ^ n >> 27) * 0x94d049bb133111ebu;
-  return static_cast<std::uint32_t>(n >> 32);
-}
-
-/// Four strata: any two numbers; x near 1; exponents close to each other; both near 1.
-std::pair<std::uint32_t, std::uint32_t> pair_of(std::uint64_t n) {
-  std::uint32_t x = hash(2 * n + 1);
-  std::uint32_t y = hash(2 * n + 2);
-  std::uint32_t more = hash(~n);
-  constexpr std::uint32_t kOne = 0x3f800000u;
-  auto mantissa = [](std::uint32_t bits) { return bits & 0x807fffffu; };
-  if (n % 4 == 1) x = mantissa(x) | (kOne - ((more & 1) << 23));
-  if (n % 4 == 2) y = mantissa(y) | ((x + ((more % 9) << 23) - (4u << 23)) & 0x7f800000u);
-  if (n % 4 == 3) {
-    x = mantissa(x) | (kOne + ((more % 16) << 23) - (8u << 23));
-    y = mantissa(y) | (kOne + ((more / 16 % 16) << 23) - (8u << 23));
-  }
-  return {x, y};
-}
 
 /// `body(begin, end, thread)` over [0, n) on all cores.
 template <class F>
@@ -86,22 +64,24 @@ void parallel(std::size_t n, F body) {
 }
 
 /// Fills x and y with inputs number `from` and on.
-void fill(Batch& batch, const tw::MathFunction& function, const Options& options,
+void fill(Batch& batch, const tw::MathFunction& function, const Inputs& inputs,
           std::uint64_t from) {
   parallel(batch.x.size(), [&](std::size_t begin, std::size_t end, std::size_t) {
     for (std::size_t i = begin; i < end; ++i) {
-      std::uint64_t n = options.first + (from + i) * options.stride;
-      auto [x, y] =
-          function.arguments == 1 ? std::pair(static_cast<std::uint32_t>(n), 0u) : pair_of(n);
-      batch.x[i] = std::bit_cast<float>(x);
-      batch.y[i] = std::bit_cast<float>(y);
+      std::uint64_t n = inputs.first + (from + i) * inputs.stride;
+      batch.x[i] = std::bit_cast<float>(static_cast<std::uint32_t>(n));
+      if (function.arguments == 1) continue;
+      auto bits = bench::pair_of(tw::lang::Host(n));
+      batch.x[i] = std::bit_cast<float>(bits.x.v);
+      batch.y[i] = std::bit_cast<float>(bits.y.v);
     }
   });
 }
 
-Worst compare(const Batch& batch, const tw::MathFunction& function) {
+/// The first `count` of a batch.
+Worst compare(const Batch& batch, std::size_t count, const tw::MathFunction& function) {
   std::vector<Worst> parts(std::max(1u, std::thread::hardware_concurrency()));
-  parallel(batch.x.size(), [&](std::size_t begin, std::size_t end, std::size_t thread) {
+  parallel(count, [&](std::size_t begin, std::size_t end, std::size_t thread) {
     Worst worst;
     for (std::size_t i = begin; i < end; ++i) {
       float x = batch.x[i];
@@ -112,6 +92,7 @@ Worst compare(const Batch& batch, const tw::MathFunction& function) {
       worst.steps = std::max(worst.steps, tw::test::f32_steps(got, exact));
       worst.beyond_bound += ulp > function.bound_ulp ? 1 : 0;
       if (function.agreement == tw::HostAgreement::bits && got == got) {
+        ++worst.compared;
         float host = function.host(x, y);
         worst.unlike_host +=
             std::bit_cast<std::uint32_t>(host) != std::bit_cast<std::uint32_t>(got);
@@ -182,27 +163,88 @@ void evaluate_on_host(Batch& batch, const tw::MathFunction& function) {
   });
 }
 
-Worst sweep(const tw::MathFunction& function, const Options& options) {
-  std::uint64_t inputs = options.span / options.stride;
-  std::size_t elems = std::min<std::uint64_t>(inputs, std::uint64_t{1} << 22);
-  elems = std::max<std::size_t>(elems / DeviceEvaluator::kThreads, 1) * DeviceEvaluator::kThreads;
+/// The inputs in batches: to the host, to a device if `evaluate` is one, and compared on the host.
+Worst sweep_by_host(const tw::MathFunction& function, const Inputs& inputs,
+                    const std::optional<tw::Device>& device) {
+  std::size_t elems = std::min<std::uint64_t>(inputs.count, std::uint64_t{1} << 22);
+  constexpr std::size_t kThreads = DeviceEvaluator::kThreads;
+  elems = (elems + kThreads - 1) / kThreads * kThreads;
   Batch batch{std::vector<float>(elems), std::vector<float>(elems), std::vector<float>(elems)};
+  std::optional<DeviceEvaluator> evaluate;
+  if (device) evaluate.emplace(*device, function, elems);
   Worst worst;
-  if (options.device == "host") {
-    for (std::uint64_t from = 0; from < inputs; from += elems) {
-      fill(batch, function, options, from);
-      evaluate_on_host(batch, function);
-      worst.merge(compare(batch, function));
-    }
-    return worst;
-  }
-  DeviceEvaluator evaluate(tw::Device::open(options.device), function, elems);
-  for (std::uint64_t from = 0; from < inputs; from += elems) {
-    fill(batch, function, options, from);
-    evaluate(batch);
-    worst.merge(compare(batch, function));
+  for (std::uint64_t from = 0; from < inputs.count; from += elems) {
+    fill(batch, function, inputs, from);
+    evaluate ? (*evaluate)(batch) : evaluate_on_host(batch, function);
+    worst.merge(compare(batch, std::min<std::uint64_t>(elems, inputs.count - from), function));
   }
   return worst;
+}
+
+/// All inputs on the device; samples of them, and the worst one, on the host as well.
+Worst sweep_by_device(const tw::MathFunction& function, const Inputs& inputs,
+                      const Options& options) {
+  tw::Device device = tw::Device::open(options.device);
+  Worst all = bench::sweep_on_device(device, function, inputs);
+  std::uint64_t skip = std::max<std::uint64_t>(inputs.count / options.samples, 1);
+  Inputs samples{inputs.first, inputs.stride * skip, inputs.count / skip};
+  Worst sampled = sweep_by_host(function, samples, device);
+  all.compared = sampled.compared, all.unlike_host = sampled.unlike_host;
+
+  Batch batch{std::vector<float>(DeviceEvaluator::kThreads, all.x),
+              std::vector<float>(DeviceEvaluator::kThreads, all.y),
+              std::vector<float>(DeviceEvaluator::kThreads)};
+  DeviceEvaluator(device, function, batch.x.size())(batch);
+  Worst again = compare(batch, 1, function);
+  if (!(std::abs(again.ulp - all.ulp) <= kReferenceUlp) || sampled.ulp > all.ulp + kReferenceUlp) {
+    throw tw::Error(tw::ErrorKind::internal,
+                    std::string(function.name) + ": the device's reference finds " +
+                        std::to_string(all.ulp) + " ulp, the host " + std::to_string(again.ulp) +
+                        " there and " + std::to_string(sampled.ulp) + " in samples");
+  }
+  all.ulp = again.ulp, all.got = again.got;
+  return all;
+}
+
+Worst sweep(const tw::MathFunction& function, const Options& options) {
+  std::uint64_t span = function.arguments == 1 ? options.span : options.pairs;
+  Inputs inputs{options.first, options.stride, std::max<std::uint64_t>(span / options.stride, 1)};
+  if (options.device == "host") return sweep_by_host(function, inputs, {});
+  return sweep_by_device(function, inputs, options);
+}
+
+/// The largest difference between a reference and the host's library, in ulp of f32, at normal
+/// results that f32 has.
+double reference_error(const tw::MathFunction& function, const Options& options) {
+  const bench::Reference& reference = bench::reference_of(function.name);
+  Batch batch{std::vector<float>(options.samples), std::vector<float>(options.samples), {}};
+  std::uint64_t stride = (std::uint64_t{1} << 32) / options.samples | 1;
+  fill(batch, function, {options.first, stride, options.samples}, 0);
+  double worst = 0;
+  for (std::size_t i = 0; i < batch.x.size(); ++i) {
+    auto x = static_cast<double>(batch.x[i]), y = static_cast<double>(batch.y[i]);
+    double ours = reference.host(x, y), library = function.exact(x, y);
+    auto kind = [](double value) {
+      return std::isnan(value) ? 2 : std::isinf(static_cast<float>(value)) ? 1 : 0;
+    };
+    if (kind(ours) != kind(library)) return std::numeric_limits<double>::infinity();
+    if (kind(ours) != 0) continue;
+    int exponent = std::max(library == 0 ? -126 : std::ilogb(library), -126);
+    worst = std::max(worst, std::ldexp(std::abs(ours - library), 23 - exponent));
+  }
+  return worst;
+}
+
+int check_references(const Options& options) {
+  bool good = true;
+  for (const tw::MathFunction& function : tw::math_functions()) {
+    if (!options.only.empty() && function.name != options.only) continue;
+    double error = reference_error(function, options);
+    good = good && error < kReferenceUlp;
+    std::printf("%-8s reference within %.7f ulp of the host's\n",
+                std::string(function.name).c_str(), error);
+  }
+  return good ? 0 : 1;
 }
 
 /// Google Benchmark's format, which scripts/docs.py reads; a "time" is that of evaluating and
@@ -211,17 +253,17 @@ void write_row(std::FILE* file, const tw::MathFunction& f, const Worst& w, doubl
                const char* separator) {
   char y[40] = "";
   if (f.arguments == 2) std::snprintf(y, sizeof y, ", \"y\": \"%a\"", static_cast<double>(w.y));
-  std::fprintf(file,
-               "    {\"name\": \"%s\", \"inputs\": %llu, \"max_ulp\": %.4f, \"max_steps\": %lld, "
-               "\"x\": \"%a\"%s, \"got\": \"%a\",\n     \"bound_ulp\": %g, \"cuda_steps\": %d, "
-               "\"beyond_bound\": %llu, "
-               "\"unlike_host\": %llu, \"real_time\": %.3f, \"time_unit\": \"ns\"}%s\n",
-               std::string(f.name).c_str(), static_cast<unsigned long long>(w.inputs), w.ulp,
-               static_cast<long long>(w.steps), static_cast<double>(w.x), y,
-               static_cast<double>(w.got), f.bound_ulp, f.cuda_steps,
-               static_cast<unsigned long long>(w.beyond_bound),
-               static_cast<unsigned long long>(w.unlike_host),
-               seconds * 1e9 / static_cast<double>(w.inputs), separator);
+  std::fprintf(
+      file,
+      "    {\"name\": \"%s\", \"inputs\": %llu, \"max_ulp\": %.4f, \"max_steps\": %lld, "
+      "\"x\": \"%a\"%s, \"got\": \"%a\",\n     \"bound_ulp\": %g, \"cuda_steps\": %d, "
+      "\"beyond_bound\": %llu, "
+      "\"compared\": %llu, \"unlike_host\": %llu, \"real_time\": %.3f, \"time_unit\": \"ns\"}%s\n",
+      std::string(f.name).c_str(), static_cast<unsigned long long>(w.inputs), w.ulp,
+      static_cast<long long>(w.steps), static_cast<double>(w.x), y, static_cast<double>(w.got),
+      f.bound_ulp, f.cuda_steps, static_cast<unsigned long long>(w.beyond_bound),
+      static_cast<unsigned long long>(w.compared), static_cast<unsigned long long>(w.unlike_host),
+      seconds * 1e9 / static_cast<double>(w.inputs), separator);
 }
 
 struct Row {
@@ -231,16 +273,22 @@ struct Row {
 };
 
 void write_json(std::FILE* file, const std::vector<Row>& rows, const Options& options) {
-  std::string device = options.device == "host"
-                           ? options.device
-                           : tw::Device::open(options.device).properties().name;
+  tw::DeviceProperties device{.name = options.device, .target = {}};
+  if (options.device != "host") device = tw::Device::open(options.device).properties();
+  std::string driver;
+  if (device.driver_version > 0) {
+    int version = device.driver_version;
+    driver = ", \"driver\": \"CUDA " + std::to_string(version / 1000) + "." +
+             std::to_string(version % 1000 / 10) + "\"";
+  }
   std::fprintf(file,
-               "{\n  \"context\": {\"device\": \"%s\", \"commit\": \"%s\", \"first\": %llu, "
-               "\"stride\": %llu, \"span\": %llu},\n  \"benchmarks\": [\n",
-               device.c_str(), options.commit.c_str(),
+               "{\n  \"context\": {\"device\": \"%s\"%s, \"commit\": \"%s\", \"first\": %llu, "
+               "\"stride\": %llu, \"span\": %llu, \"pairs\": %llu},\n  \"benchmarks\": [\n",
+               device.name.c_str(), driver.c_str(), options.commit.c_str(),
                static_cast<unsigned long long>(options.first),
                static_cast<unsigned long long>(options.stride),
-               static_cast<unsigned long long>(options.span));
+               static_cast<unsigned long long>(options.span),
+               static_cast<unsigned long long>(options.pairs));
   for (const Row& row : rows) {
     write_row(file, *row.function, row.worst, row.seconds, &row == &rows.back() ? "" : ",");
   }
@@ -282,8 +330,12 @@ bool set_option(Options& options, const std::string& flag, const char* text) {
   if (flag == "--json") return options.json = text, true;
   if (flag == "--first") return options.first = number, true;
   if (flag == "--stride" && number > 0) return options.stride = number, true;
-  if (flag == "--log2-count" && number <= 40)
+  if (flag == "--references") return options.references = number != 0, true;
+  if (flag == "--samples" && number > 0) return options.samples = number, true;
+  if (flag == "--log2-count" && number <= 32)
     return options.span = std::uint64_t{1} << number, true;
+  if (flag == "--log2-pairs" && number <= 32)
+    return options.pairs = std::uint64_t{1} << number, true;
   return false;
 }
 
@@ -297,7 +349,7 @@ int main(int argc, char** argv) {
       return std::fputs(kUsage, stderr), 2;
   }
   try {
-    return run(options);
+    return options.references ? check_references(options) : run(options);
   } catch (const tw::Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 2;
