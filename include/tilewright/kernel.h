@@ -73,6 +73,7 @@ class PreparedLaunch {
   const LaunchConfig& config() const;
   /// To change parameters between launches; their size stays.
   Parameters& parameters();
+  detail::LaunchState& state() const { return *state_; }
 
  private:
   friend class Kernel;

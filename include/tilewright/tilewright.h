@@ -78,6 +78,7 @@
 #include "tilewright/link_input.h"
 #include "tilewright/offline_compiler.h"
 #include "tilewright/operator.h"
+#include "tilewright/peers.h"
 #include "tilewright/stream.h"
 
 // tune

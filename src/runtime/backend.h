@@ -124,7 +124,9 @@ void check_launch(const LoadedKernel& kernel, const LaunchConfig& config, std::s
 
 Ref<Backend> open_cuda(int ordinal, SourceLoc at);
 Ref<Backend> open_current_cuda_context(SourceLoc at);
-Ref<Backend> open_emulator(ptx::Target target);
+/// What emulated peers have in common; null: the device has it for itself.
+struct EmuShared;
+Ref<Backend> open_emulator(ptx::Target target, std::shared_ptr<EmuShared> shared = nullptr);
 
 class EmuBackend;
 /// The emulated device behind a backend. Throws Error(user) "WHAT: cuda:0 is not emulated".

@@ -16,6 +16,7 @@ class CudaBackend : public Backend {
 
   const cuda::Driver& driver() const { return driver_; }
   cuda::Context context() const { return context_; }
+  cuda::Device ordinal() const { return device_; }
 
   MemoryInfo memory() override;
   void synchronize(SourceLoc at) override;

@@ -47,6 +47,8 @@ void bind_setup(Driver& driver, Binder& bind) {
   bind(driver.context_pop, "cuCtxPopCurrent_v2");
   bind(driver.context_device, "cuCtxGetDevice");
   bind(driver.context_synchronize, "cuCtxSynchronize");
+  bind(driver.can_access_peer, "cuDeviceCanAccessPeer");
+  bind(driver.enable_peer_access, "cuCtxEnablePeerAccess");
 }
 
 void bind_work(Driver& driver, Binder& bind) {

@@ -34,6 +34,7 @@ constexpr Result kErrorInvalidPtx = 218;
 constexpr Result kErrorUnsupportedPtxVersion = 222;
 constexpr Result kErrorNotFound = 500;
 constexpr Result kErrorNotReady = 600;
+constexpr Result kErrorPeerAlreadyEnabled = 704;
 constexpr Result kErrorNotSupported = 801;
 constexpr Result kErrorStubLibrary = 34;
 
@@ -121,6 +122,8 @@ struct Driver {
   Result (*context_pop)(Context* context) = nullptr;
   Result (*context_device)(Device* device) = nullptr;
   Result (*context_synchronize)() = nullptr;
+  Result (*can_access_peer)(int* can, Device from, Device to) = nullptr;
+  Result (*enable_peer_access)(Context peer, unsigned flags) = nullptr;
   Result (*memory_info)(std::size_t* free, std::size_t* total) = nullptr;
   Result (*allocate)(Address* address, std::size_t bytes) = nullptr;
   Result (*free)(Address address) = nullptr;

@@ -99,8 +99,11 @@ EventState& event_state(void* event) { return *static_cast<EventState*>(event); 
 
 }  // namespace
 
-EmuBackend::EmuBackend(ptx::Target target)
-    : Backend(DeviceKind::emulated, "emu:" + ptx::to_string(target)), machine(target) {
+EmuBackend::EmuBackend(ptx::Target target, std::shared_ptr<EmuShared> shared)
+    : Backend(DeviceKind::emulated, "emu:" + ptx::to_string(target)),
+      shared_(std::move(shared)),
+      machine(target, {.fabric = &shared_->fabric}),
+      order_(shared_->order) {
   properties = emulated_properties(target);
 }
 
@@ -110,25 +113,31 @@ MemoryInfo EmuBackend::memory() {
   return {.free_bytes = options.limits.memory_bytes, .total_bytes = options.limits.memory_bytes};
 }
 
-void EmuBackend::synchronize(SourceLoc) { order_.host_waits_for_all(); }
+void EmuBackend::host_waits() {
+  order_.host_waits_for_default();
+  for (std::uint32_t number : numbers_)
+    order_.host_waits(order_.recorded(number));
+}
+
+void EmuBackend::synchronize(SourceLoc) { host_waits(); }
 
 DeviceAddress EmuBackend::allocate(std::int64_t bytes, SourceLoc) {
   return machine.allocate(bytes);
 }
 
 void EmuBackend::free(DeviceAddress address) noexcept {
-  order_.host_waits_for_all();
+  host_waits();
   machine.free(address);
 }
 
 void EmuBackend::upload(DeviceAddress to, std::span<const std::byte> from, SourceLoc at) {
   require_host_bytes(static_cast<std::int64_t>(from.size()), "emulator: uploading", at);
-  order_.host_waits_for_all();
+  host_waits();
   machine.write(to, from);
 }
 
 void EmuBackend::download(std::span<std::byte> to, DeviceAddress from, SourceLoc) {
-  order_.host_waits_for_all();
+  host_waits();
   machine.read(from, to);
 }
 
@@ -171,6 +180,7 @@ void EmuBackend::fill(DeviceAddress to, std::byte value, std::int64_t bytes, voi
 void* EmuBackend::create_stream() {
   streams_.push_back(std::make_unique<StreamState>());
   streams_.back()->number = order_.add_stream();
+  numbers_.push_back(streams_.back()->number);
   return streams_.back().get();
 }
 
@@ -269,24 +279,55 @@ EncodedTensorMap EmuBackend::encode(const TensorMap& map, SourceLoc at) {
   return emu::encode_tensor_map(map, at);
 }
 
-void EmuBackend::launch(LaunchState& state, void* stream, SourceLoc) {
+namespace {
+emu::Launch emu_launch(const LaunchState& state) {
   const auto& kernel = static_cast<const EmuKernel&>(state.kernel.loaded());
   std::span<const std::byte> bytes = state.parameters.bytes();
-  emu::Launch launch{.program = kernel.program,
-                     .entry = kernel.source.entry,
-                     .grid = emu_extents(state.config.grid),
-                     .block = emu_extents(state.config.block),
-                     .cluster = emu_extents(state.config.cluster),
-                     .dynamic_smem_bytes = state.config.dynamic_smem_bytes,
-                     .cooperative = state.config.cooperative,
-                     .params = {bytes.begin(), bytes.end()}};
+  return {.program = kernel.program,
+          .entry = kernel.source.entry,
+          .grid = emu_extents(state.config.grid),
+          .block = emu_extents(state.config.block),
+          .cluster = emu_extents(state.config.cluster),
+          .dynamic_smem_bytes = state.config.dynamic_smem_bytes,
+          .cooperative = state.config.cooperative,
+          .params = {bytes.begin(), bytes.end()}};
+}
+}  // namespace
+
+void EmuBackend::keep(emu::LaunchReport report) {
+  last_report = std::move(report);
+  findings.insert(findings.end(), last_report.findings.begin(), last_report.findings.end());
+}
+
+void EmuBackend::launch(LaunchState& state, void* stream, SourceLoc) {
   // A graph keeps the kernel loaded.
   const bool dependent = state.config.dependent;
-  queue(stream, [this, launch, dependent, kept = state.kernel](void* on) mutable {
-    launch.order = order_.launch(number_of(on), dependent);
-    last_report = machine.launch(launch, options);
-    findings.insert(findings.end(), last_report.findings.begin(), last_report.findings.end());
-  });
+  queue(stream,
+        [this, launch = emu_launch(state), dependent, kept = state.kernel](void* on) mutable {
+          launch.order = order_.launch(number_of(on), dependent);
+          keep(machine.launch(launch, options));
+        });
+}
+
+void EmuBackend::launch_together(std::span<const Together> work, SourceLoc at) {
+  std::vector<emu::Work> grids;
+  std::vector<EmuBackend*> owners;
+  for (const Together& one : work) {
+    auto& owner = as_emulator(one.state->kernel.device().backend(), "launch_together", at);
+    if (!owners.empty() && owner.shared_ != owners[0]->shared_) {
+      throw Error(ErrorKind::user,
+                  "launch_together: the emulated devices have different memories; open them with "
+                  "open_peers",
+                  at);
+    }
+    owner.refuse_in_capture(one.stream, "launch_together");
+    owners.push_back(&owner);
+    grids.push_back({&owner.machine, emu_launch(*one.state)});
+    grids.back().launch.order = owner.order_.launch(owner.number_of(one.stream), false);
+  }
+  std::vector<emu::LaunchReport> reports = emu::launch_together(grids, owners[0]->options);
+  for (std::size_t i = 0; i < owners.size(); ++i)
+    owners[i]->keep(std::move(reports[i]));
 }
 
 void EmuBackend::begin_capture(void* stream) {
@@ -321,7 +362,10 @@ void EmuBackend::launch_graph(GraphState& graph, void* stream) {
     queue(stream, work);
 }
 
-Ref<Backend> open_emulator(ptx::Target target) { return Ref<Backend>(new EmuBackend(target)); }
+Ref<Backend> open_emulator(ptx::Target target, std::shared_ptr<EmuShared> shared) {
+  if (shared == nullptr) shared = std::make_shared<EmuShared>();
+  return Ref<Backend>(new EmuBackend(target, std::move(shared)));
+}
 
 EmuBackend& as_emulator(Backend& backend, const char* what, SourceLoc at) {
   if (backend.kind == DeviceKind::emulated) return static_cast<EmuBackend&>(backend);

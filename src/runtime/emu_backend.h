@@ -12,11 +12,28 @@
 
 namespace tilewright::detail {
 
+/// An address space, and the order of the launches in it.
+struct EmuShared {
+  emu::Fabric fabric;
+  StreamOrder order;
+};
+
 class EmuBackend : public Backend {
  public:
-  explicit EmuBackend(ptx::Target target);
+  EmuBackend(ptx::Target target, std::shared_ptr<EmuShared> shared);
   ~EmuBackend() override;
 
+  struct Together {
+    LaunchState* state;
+    void* stream;
+  };
+  /// Launches of different devices with one EmuShared, interleaved.
+  static void launch_together(std::span<const Together> work, SourceLoc at);
+
+ private:
+  std::shared_ptr<EmuShared> shared_;  ///< outlives the machine
+
+ public:
   emu::Machine machine;
   emu::Options options;
   emu::LaunchReport last_report;
@@ -67,9 +84,13 @@ class EmuBackend : public Backend {
   /// Does the work, or keeps it for the graph that the stream is being captured into.
   void queue(void* stream, Work work);
   void refuse_in_capture(void* stream, const char* call);
+  /// The host waits for all launches of this device.
+  void host_waits();
+  void keep(emu::LaunchReport report);
 
   std::vector<std::unique_ptr<StreamState>> streams_;
-  StreamOrder order_;
+  std::vector<std::uint32_t> numbers_;  ///< of all its streams, also those that are gone
+  StreamOrder& order_;
 };
 
 }  // namespace tilewright::detail

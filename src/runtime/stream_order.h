@@ -23,7 +23,8 @@ class StreamOrder {
   KnownLaunches recorded(std::uint32_t stream) const;
   void stream_waits(std::uint32_t stream, const KnownLaunches& event);
   void host_waits(const KnownLaunches& event);
-  void host_waits_for_all() { host_ = counts_; }
+  /// For the launches on the default stream themselves.
+  void host_waits_for_default() { host_waits({counts_[0]}); }
 
  private:
   KnownLaunches counts_{0}, host_;

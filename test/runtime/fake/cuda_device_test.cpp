@@ -3,6 +3,7 @@
 #include "runtime/fake/fake_driver.h"
 #include "tilewright/buffer.h"
 #include "tilewright/graph.h"
+#include "tilewright/peers.h"
 
 #include <array>
 #include <cstring>
@@ -45,6 +46,21 @@ TEST_F(CudaDevice, PushesItsContextAndPopsItAgain) {
   Device device = Device::open("cuda:0");
   Buffer buffer(device, 64);
   EXPECT_EQ(status().context_pushes, 1);
+}
+
+TEST_F(CudaDevice, EnablesAccessOfEachPeerToEachOther) {
+  const std::string names[] = {"cuda:0", "cuda:1"};
+  std::vector<Device> devices = open_peers(names);
+  EXPECT_EQ(devices.size(), 2u);
+  EXPECT_EQ(status().peer_accesses, 2);
+}
+
+TEST_F(CudaDevice, SaysThatAPeerIsOutOfReach) {
+  const std::string names[] = {"cuda:0", "cuda:1"};
+  fail("cuDeviceCanAccessPeer", 1);
+  EXPECT_THROW(open_peers(names), Error);
+  fail("cuCtxEnablePeerAccess", 704);  // enabled before
+  EXPECT_EQ(open_peers(names).size(), 2u);
 }
 
 TEST_F(CudaDevice, TakesAForeignContextAndLeavesItAlive) {

@@ -134,6 +134,14 @@ int cuCtxGetDevice(int* device) {
   return enter("cuCtxGetDevice");
 }
 int cuCtxSynchronize() { return enter("cuCtxSynchronize"); }
+int cuDeviceCanAccessPeer(int* can, int from, int to) {
+  *can = from != to ? 1 : 0;
+  return state().failing_call == "cuDeviceCanAccessPeer" ? (*can = 0) : 0;
+}
+int cuCtxEnablePeerAccess(cuda::Context, unsigned) {
+  ++state().status.peer_accesses;
+  return enter("cuCtxEnablePeerAccess");
+}
 
 int cuMemGetInfo_v2(std::size_t* free_bytes, std::size_t* total_bytes) {
   *free_bytes = 1000;

@@ -34,6 +34,7 @@ struct FakeCudaLaunch {
 struct FakeCudaStatus {
   int primary_contexts = 0;
   int context_pushes = 0;
+  int peer_accesses = 0;
   int allocations = 0;
   int streams = 0;
   int modules = 0;
