@@ -3,18 +3,24 @@
 #include "kernels/gated_activation/gated_activation.h"
 #include "tilewright/control.h"
 #include "tilewright/fragment.h"
+#include "tilewright/inline_ptx.h"
 #include "tilewright/math.h"
 
+#include <span>
 #include <utility>
 
 namespace tilewright {
 namespace {
 
 constexpr float kLog2E = 0x1.715476p+0f;
-constexpr float kRootHalf = 0x1.6a09e6p-1f;      // sqrt(1/2)
-constexpr float kRootHalfLow = 0x1.9fcef4p-27f;  // sqrt(1/2) - kRootHalf
-constexpr float kTanhLinear = 0x1.988454p+0f;    // 2 sqrt(2 / pi)
-constexpr float kTanhCubic = 0x1.2444f2p-4f;     // 0.044715 kTanhLinear
+constexpr float kHalfLog2E = 0x1.715476p-1f;
+constexpr float kLn2 = 0x1.62e430p-1f;
+constexpr float kTanhLinear = 0x1.988454p+0f;  // 2 sqrt(2 / pi)
+constexpr float kTanhCubic = 0x1.2444f2p-4f;   // 0.044715 kTanhLinear
+// scripts/minimax.py, normal_tail
+constexpr float kNormalTail[] = {0x1.986ceap-2f,  0x1.33e4c2p+0f,  0x1.831f9ep+1f,
+                                 0x1.3ad5a8p+3f,  -0x1.bb2e76p+3f, 0x1.46e97ep+7f,
+                                 -0x1.2db6c8p+9f, 0x1.b0913ep+9f,  -0x1.c9537ap+8f};
 
 Value cut_above(const Value& x, const Value& limit) { return min(x, limit, NanMode::propagate); }
 Value cut(const Value& x, const Value& limit) {
@@ -26,9 +32,9 @@ class GatedKernel {
   explicit GatedKernel(const GatedPlan& plan) : plan_(plan), config_(plan.config) {}
 
   void operator()(const Tensor& x, const Tensor& bias, const Tensor& row_weight, const Tensor& y,
-                  const Value& alpha, const Value& limit, const Value& tiles_n) const {
+                  const Value& alpha, const Value& limit, const Value& along) const {
     const rows::RowShare share =
-        rows::row_shares(config_.tile, tiles_n, y.shape()[0].value(), y.shape()[1].value()).front();
+        rows::row_shares(config_.tile, along, y.shape()[0].value(), y.shape()[1].value()).front();
     if_(share.inside, [&] {
       auto [gate, up] = pair(x, share);
       if (plan_.tensors.bias) {
@@ -109,7 +115,7 @@ class GatedKernel {
   Value activated(const Value& g) const {
     switch (config_.activation) {
       case Activation::gelu:
-        return gelu_with_tail(g);
+        return gelu(g);
       case Activation::gelu_tanh:  // (1 + tanh(z)) / 2 = sigmoid(2 z)
         return g * sigmoid_of(g * fma(g * g, kTanhCubic, kTanhLinear));
       case Activation::relu2: {
@@ -129,13 +135,27 @@ class GatedKernel {
     return rcp_approx(exp2_approx(x * -kLog2E) + 1.0f);
   }
 
-  /// g / 2 erfc(-g sqrt(1/2)): 1 + erf would cancel in the tail. There a rounded argument t - e
-  /// shows as a factor 1 - 2 t e.
-  static Value gelu_with_tail(const Value& g) {
-    Value t = g * -kRootHalf;
-    Value e = fma(g, -kRootHalfLow, fma(g, -kRootHalf, -t));
-    Value factor = select(t > 1.0f, fma(t * -2.0f, e, 1.0f), 1.0f);
-    return g * 0.5f * (erfc(t) * factor);
+  /// g times the normal distribution function, which would cancel in its lower tail: that is
+  /// 2^(-g^2 log2(e) / 2) v p(v) with v = 1 / (|g| + 3), within 2^-21. The power's rounded argument
+  /// is made good; beyond 16 it is 0 anyway.
+  Value gelu(const Value& g) const {
+    Value a = min(abs(g), 16.0f, NanMode::propagate);
+    Value square = a * a;
+    Value power = square * -kHalfLog2E;
+    Value lost = fma(square, -kHalfLog2E, -power);
+    bool squares_exactly = bits(plan_.x_arg.type) == 16 && !plan_.tensors.bias &&
+                           config_.clamp_gate == ClampGate::none;
+    Value rest = squares_exactly ? lost : fma(fma(a, a, -square), -kHalfLog2E, lost);
+    // Of 3 to 19: nothing to flush, and ptxas would guard subnormal operands by 5 instructions.
+    Value v = inline_ptx("rcp.approx.ftz.f32 $0, $1;", {f32}, {a + 3.0f}).front();
+    Value p = polynomial(v, kNormalTail);
+    Value tail = exp2_approx(power) * v * fma(p, rest * kLn2, p);
+    return g * select(g < 0.0f, tail, constant(f32, 1.0f) - tail);
+  }
+
+  static Value polynomial(const Value& x, std::span<const float> coefficients) {
+    if (coefficients.size() == 1) return constant(f32, coefficients.front());
+    return fma(polynomial(x, coefficients.subspan(1)), x, coefficients.front());
   }
 
   const GatedPlan& plan_;
@@ -150,9 +170,8 @@ Traced GatedPlan::trace(ptx::Target target) const {
       .target = target,
       .block = {config.tile.threads, 1, 1}};
   ScalarArg real{f32, {}};
-  ScalarArg count{s32, {1, 1, 2'147'483'647}};
   return tilewright::trace(trace_options, GatedKernel(*this), x_arg, bias_arg, weight_arg, y_arg,
-                           real, real, count);
+                           real, real, rows::divisor_arg());
 }
 
 }  // namespace tilewright

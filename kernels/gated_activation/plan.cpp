@@ -134,7 +134,7 @@ GatedPlan plan_gated_activation(const DeviceProperties& device, const GatedTenso
 
 std::string GatedPlan::key() const {
   std::string text =
-      std::string(operator_name(config.activation)) + "/1 " + rows::to_string(config.tile) +
+      std::string(operator_name(config.activation)) + "/2 " + rows::to_string(config.tile) +
       " l=" + std::to_string(static_cast<int>(config.layout)) +
       " c=" + std::to_string(static_cast<int>(config.clamp_gate)) +
       (config.round_act ? " round_act" : "") + " | " + to_string(x_arg) + " | " + to_string(y_arg);
@@ -151,7 +151,7 @@ Parameters GatedPlan::parameters() const {
   pack(parameters, y_arg, tensors.y);
   parameters.add(options.alpha);
   parameters.add(options.limit);
-  parameters.add(static_cast<std::int32_t>(tiles_n));
+  parameters.add(rows::divisor_parameter(tiles_n));
   return parameters;
 }
 

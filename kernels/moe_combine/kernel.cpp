@@ -15,10 +15,9 @@ class CombineKernel {
   explicit CombineKernel(const MoeCombineConfig& config) : c_(config) {}
 
   void operator()(const Tensor& y, const Tensor& slot, const Tensor& weights,
-                  const std::optional<Tensor>& start, const Tensor& out,
-                  const Value& tiles_n) const {
+                  const std::optional<Tensor>& start, const Tensor& out, const Value& along) const {
     const rows::RowShare share =
-        rows::row_shares(c_.tile, tiles_n, out.shape()[0].value(), out.shape()[1].value()).front();
+        rows::row_shares(c_.tile, along, out.shape()[0].value(), out.shape()[1].value()).front();
     if_(share.inside, [&] {
       Fragment slots = load(slot(share.row, 0), c_.k);
       Fragment factors = load(weights(share.row, 0), c_.k);
@@ -72,9 +71,8 @@ Traced MoeCombinePlan::trace(ptx::Target target) const {
       .target = target,
       .block = {config.tile.threads, 1, 1},
       .min_blocks_per_sm = kBlocksOfLoadsInFlight};
-  ScalarArg count{s32, {1, 1, 2'147'483'647}};
   return tilewright::trace(trace_options, CombineKernel(config), y_arg, slot_arg, weights_arg,
-                           start_arg, out_arg, count);
+                           start_arg, out_arg, rows::divisor_arg());
 }
 
 }  // namespace tilewright

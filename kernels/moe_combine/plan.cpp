@@ -109,7 +109,7 @@ MoeCombinePlan plan_moe_combine(const DeviceProperties& device, const MoeCombine
 }
 
 std::string MoeCombinePlan::key() const {
-  return "moe_combine/1 " + rows::to_string(config.tile) + " | " + to_string(y_arg) + " | " +
+  return "moe_combine/2 " + rows::to_string(config.tile) + " | " + to_string(y_arg) + " | " +
          to_string(slot_arg) + " | " + to_string(weights_arg) + " | " + rows::key_text(start_arg) +
          " | " + to_string(out_arg);
 }
@@ -121,7 +121,7 @@ Parameters MoeCombinePlan::parameters() const {
   pack(parameters, weights_arg, tensors.weights);
   if (start_arg) pack(parameters, *start_arg, *tensors.shared);
   pack(parameters, out_arg, tensors.out);
-  parameters.add(static_cast<std::int32_t>(tiles_n));
+  parameters.add(rows::divisor_parameter(tiles_n));
   return parameters;
 }
 

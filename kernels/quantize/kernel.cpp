@@ -187,8 +187,8 @@ Traced DequantizePlan::trace_flat(const TraceOptions& options) const {
       store_if(first + j * tile.threads < count, y(first + j * tile.threads, 0), wide.to(y.type()));
     }
   };
-  ScalarArg count{s32, {1, 1, 2'147'483'647}};
-  return tilewright::trace(options, body, q_arg, scales_arg, decode_arg, y_arg, count);
+  return tilewright::trace(options, body, q_arg, scales_arg, decode_arg, y_arg,
+                           rows::divisor_arg());
 }
 
 Traced DequantizePlan::trace_rows(const TraceOptions& options) const {
@@ -215,8 +215,8 @@ Traced DequantizePlan::trace_rows(const TraceOptions& options) const {
       store_if(share.inside, y(share.row, share.column), wide.to(y.type()));
     }
   };
-  ScalarArg count{s32, {1, 1, 2'147'483'647}};
-  return tilewright::trace(options, body, q_arg, scales_arg, decode_arg, y_arg, count);
+  return tilewright::trace(options, body, q_arg, scales_arg, decode_arg, y_arg,
+                           rows::divisor_arg());
 }
 
 }  // namespace tilewright

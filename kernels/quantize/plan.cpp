@@ -260,7 +260,7 @@ DequantizePlan plan_dequantize(const DeviceProperties& device, const DequantizeT
 }
 
 std::string DequantizePlan::key() const {
-  return "dequantize/3 " + tilewright::to_string(coding) + " " + rows::to_string(tile) +
+  return "dequantize/4 " + tilewright::to_string(coding) + " " + rows::to_string(tile) +
          (flat ? " flat | " : " | ") + to_string(q_arg) + " | " + to_string(scales_arg) + " | " +
          to_string(y_arg) + (tensors.decode_scale ? " | " + to_string(decode_arg) : "");
 }
@@ -271,7 +271,7 @@ Parameters DequantizePlan::parameters() const {
   pack(parameters, scales_arg, tensors.scales);
   pack(parameters, decode_arg, tensors.decode_scale.value_or(tensors.y));
   pack(parameters, y_arg, tensors.y);
-  parameters.add(static_cast<std::int32_t>(tiles_n));
+  parameters.add(rows::divisor_parameter(tiles_n));
   return parameters;
 }
 

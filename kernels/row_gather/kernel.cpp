@@ -16,9 +16,9 @@ class RowGatherKernel {
 
   void operator()(const Tensor& ids, const Tensor& table, const Tensor& row_scale,
                   const Tensor& out, const Value& first_id, const Value& scale,
-                  const Value& tiles_n) const {
-    const std::vector<rows::RowShare> shares = rows::row_shares(
-        plan_.config.tile, tiles_n, out.shape()[0].value(), out.shape()[1].value());
+                  const Value& along) const {
+    const std::vector<rows::RowShare> shares =
+        rows::row_shares(plan_.config.tile, along, out.shape()[0].value(), out.shape()[1].value());
     if_(shares.front().inside, [&] {
       Value row = Value(ids(shares.front().row)).to(s64) - first_id;
       Value exists = row >= 0 && row < to_value(table.shape()[0].value()).to(s64);
@@ -61,9 +61,8 @@ Traced RowGatherPlan::trace(ptx::Target target) const {
   TraceOptions trace_options{.name = std::string(op) + "_" + std::string(name(table_arg.type)),
                              .target = target,
                              .block = {config.tile.threads, 1, 1}};
-  ScalarArg count{s32, {1, 1, 2'147'483'647}};
   return tilewright::trace(trace_options, RowGatherKernel(*this), ids_arg, table_arg, scale_arg,
-                           out_arg, ScalarArg{s64, {}}, ScalarArg{f32, {}}, count);
+                           out_arg, ScalarArg{s64, {}}, ScalarArg{f32, {}}, rows::divisor_arg());
 }
 
 }  // namespace tilewright

@@ -96,7 +96,7 @@ RowGatherPlan plan_row_gather(std::string_view op, const DeviceProperties& devic
 }
 
 std::string RowGatherPlan::key() const {
-  return std::string(op) + "/1 " + rows::to_string(config.tile) +
+  return std::string(op) + "/2 " + rows::to_string(config.tile) +
          (config.mode == GatherMode::copy ? " copy" : " convert") +
          (config.has_scale ? " scale" : "") + " | " + to_string(ids_arg) + " | " +
          to_string(table_arg) + " | " + (tensors.row_scale ? to_string(scale_arg) : "-") + " | " +
@@ -111,7 +111,7 @@ Parameters RowGatherPlan::parameters() const {
   pack(parameters, out_arg, tensors.out);
   parameters.add(options.first_id);
   parameters.add(options.scale);
-  parameters.add(static_cast<std::int32_t>(tiles_n));
+  parameters.add(rows::divisor_parameter(tiles_n));
   return parameters;
 }
 

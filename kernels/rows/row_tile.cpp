@@ -37,14 +37,14 @@ LaunchConfig row_tile_launch(const RowTile& tile, std::int64_t row_count, std::i
   return launch;
 }
 
-std::vector<RowShare> row_shares(const RowTile& tile, const Value& tiles_n, const Int& row_count,
+std::vector<RowShare> row_shares(const RowTile& tile, const Value& along, const Int& row_count,
                                  const Int& columns) {
   Type row_type = is_short_extent(row_count) ? s32 : s64;
   Type column_type = is_short_extent(columns) ? s32 : s64;
-  Value block = block_idx().x;
+  const Divided block = divided(block_idx().x, along);
   Value thread = linear_thread_idx();
-  Value row = (block / tiles_n).to(row_type) * tile.rows() + (thread / tile.threads_n).to(row_type);
-  Value first = (block % tiles_n).to(column_type) * (tile.threads_n * tile.accesses) +
+  Value row = block.quotient.to(row_type) * tile.rows() + (thread / tile.threads_n).to(row_type);
+  Value first = block.remainder.to(column_type) * (tile.threads_n * tile.accesses) +
                 (thread % tile.threads_n).to(column_type);
   std::vector<RowShare> shares;
   for (int j = 0; j < tile.accesses; ++j) {

@@ -2,6 +2,7 @@
 // How the threads of a grid cover a matrix: for operators that work on elements.
 #pragma once
 
+#include "kernels/rows/grid_division.h"
 #include "kernels/rows/rows.h"
 #include "tilewright/tensor.h"
 #include "tilewright/value.h"
@@ -35,8 +36,9 @@ struct RowShare {
   Value inside;       ///< predicate
 };
 /// All of a thread's, in its one row. Traced. Pre: the trace's block is RowTile::threads wide, its
-/// grid row_tile_launch's. `row_count` and `columns` are leaves of a shape.
-std::vector<RowShare> row_shares(const RowTile& tile, const Value& tiles_n, const Int& row_count,
+/// grid row_tile_launch's. `along` is the divisor_parameter() of the tiles along a row, `row_count`
+/// and `columns` are leaves of a shape.
+std::vector<RowShare> row_shares(const RowTile& tile, const Value& along, const Int& row_count,
                                  const Int& columns);
 
 }  // namespace tilewright::rows
