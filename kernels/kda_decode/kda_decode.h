@@ -93,7 +93,6 @@ void launch_kda_decode(const Stream& stream, const KdaDecodePlan& plan,
                        SourceLoc at = SourceLoc::here());
 
 const Operator& kda_decode_operator();
-const Operator& kda_prefill_operator();
 const Operator& gated_delta_rule_operator();
 
 }  // namespace tilewright

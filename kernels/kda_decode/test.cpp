@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // kda_decode, kda_prefill and gated_delta_rule against their float64 reference.
 #include "kernels/kda_decode/kda_decode.h"
+#include "kernels/kda_prefill/kda_prefill.h"
 #include "operator_fixture.h"
 
 #include <algorithm>

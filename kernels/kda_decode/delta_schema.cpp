@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options, tensors and checks that kda_decode and kda_prefill share.
+#include "kernels/kda_decode/delta_schema.h"
+
+namespace tilewright::kda_schema {
+
+KdaDecodeOptions options_of(const Arguments& arguments) {
+  KdaDecodeOptions options;
+  auto real = [&](const char* name) -> std::optional<float> {
+    std::optional<double> value = arguments.real_or_word(name);
+    return value ? std::optional(static_cast<float>(*value)) : std::nullopt;
+  };
+  options.scale = real("scale");
+  options.gate.lower_bound = real("lower_bound");
+  options.gate.softplus_beta = static_cast<float>(arguments.real("softplus_beta"));
+  options.gate.softplus_threshold = static_cast<float>(arguments.real("softplus_threshold"));
+  if (arguments.text("state_layout") == "kv") options.state_layout = StateLayout::kv;
+  options.neg_eigval = arguments.boolean("neg_eigval");
+  return options;
+}
+
+KdaDecodeTensors common_tensors(const Arguments& arguments) {
+  return {.q = arguments.tensor("q"),
+          .k = arguments.tensor("k"),
+          .v = arguments.tensor("v"),
+          .a = arguments.tensor("a"),
+          .b = arguments.tensor("b"),
+          .A_log = optional_view(arguments, "A_log"),
+          .dt_bias = optional_view(arguments, "dt_bias"),
+          .out = arguments.find("out") == nullptr ? View{} : arguments.tensor("out")};
+}
+
+Tolerance exact_tolerance(std::string_view output) {
+  if (output != "out") return {.rmse = 1e-6};
+  return {.relative = rows::half_ulp(bf16), .of_row_max = 0x1p-18};
+}
+
+std::int64_t bytes_of(const KdaDecodeTensors& t) {
+  std::int64_t requests = t.cu_seqlens ? t.cu_seqlens->shape[0] - 1 : t.q.shape[0];
+  std::int64_t total = 0;
+  for (const std::optional<View>* state : {&t.state, &t.final_state}) {
+    if (!*state || (*state)->shape[0] == 0) continue;
+    total += size_bytes(**state) / (*state)->shape[0] * requests;
+  }
+  for (const View* view : {&t.q, &t.k, &t.v, &t.a, &t.b, &t.out})
+    total += size_bytes(*view);
+  for (const std::optional<View>* view : {&t.A_log, &t.dt_bias, &t.indices, &t.snapshots})
+    total += *view ? size_bytes(**view) : 0;
+  return total;
+}
+
+void fill(const Problem& problem, std::vector<Array>& inputs) {
+  std::int64_t heads = problem.size("HV"), k = problem.size("K");
+  for (Array& input : inputs) {
+    std::vector<std::int64_t> shape;
+    if (input.name == "A_log") shape = {heads};
+    if (input.name == "dt_bias") shape = {heads, k};
+    if (input.name == "state") shape = {problem.size("S"), heads, problem.size("V"), k};
+    if (input.name == "indices") shape = {problem.size("N")};
+    if (shape.empty()) continue;
+    input = make_array(input.name, input.type, shape);
+    if (input.name != "indices") continue;
+    std::vector<double> slots;
+    for (std::int64_t n = 0; n < shape[0]; ++n)
+      slots.push_back(static_cast<double>(n));
+    input = make_array(input.name, input.type, shape, slots);
+  }
+}
+
+}  // namespace tilewright::kda_schema

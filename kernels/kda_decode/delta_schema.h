@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kda_decode and kda_prefill have in common on the command line and in bindings.
+#pragma once
+
+#include "kernels/kda_decode/kda_decode.h"
+#include "kernels/rows/row_schema.h"
+
+#include <array>
+#include <vector>
+
+namespace tilewright::kda_schema {
+
+inline constexpr std::array kBf16{bf16};
+inline constexpr std::array kGateTypes{bf16, f32};
+inline constexpr std::array kIndices{s32, s64};
+inline constexpr std::array kS32{s32};
+
+inline constexpr TensorSpec kQ{
+    .name = "q", .role = Role::input, .shape = "N,T,H,K", .types = kBf16};
+inline constexpr TensorSpec kK{
+    .name = "k", .role = Role::input, .shape = "N,T,H,K", .types = kBf16};
+inline constexpr TensorSpec kV{
+    .name = "v", .role = Role::input, .shape = "N,T,HV,V", .types = kBf16};
+inline constexpr TensorSpec kA{
+    .name = "a",
+    .role = Role::input,
+    .shape = "N,T,HV,K",
+    .types = kGateTypes,
+    .doc = "input of the decay gate; the log decay if there is neither A_log nor lower_bound"};
+inline constexpr TensorSpec kB{.name = "b",
+                               .role = Role::input,
+                               .shape = "N,T,HV",
+                               .types = kBf16,
+                               .doc = "beta before the sigmoid"};
+inline constexpr TensorSpec kALog{.name = "A_log",
+                                  .role = Role::input,
+                                  .presence = Presence::optional,
+                                  .shape = "*",
+                                  .types = kF32,
+                                  .doc = "HV elements: log of the rate of the decay; absent: 0"};
+inline constexpr TensorSpec kDtBias{.name = "dt_bias",
+                                    .role = Role::input,
+                                    .presence = Presence::optional,
+                                    .shape = "*",
+                                    .types = kF32,
+                                    .doc = "[HV,K] or [HV K]: added to a"};
+inline constexpr TensorSpec kOut{
+    .name = "out", .role = Role::output, .shape = "N,T,HV,V", .types = kBf16};
+inline constexpr std::array<std::string_view, 1> kNone{"none"};
+inline constexpr std::array<std::string_view, 1> kAutoScale{"1/sqrt(K)"};
+inline constexpr std::array<std::string_view, 2> kLayouts{"vk", "kv"};
+inline constexpr OptionSpec kScale{.name = "scale",
+                                   .type = OptionType::real,
+                                   .default_text = "1/sqrt(K)",
+                                   .words = kAutoScale,
+                                   .doc = "factor of q"};
+inline constexpr OptionSpec kLowerBound{
+    .name = "lower_bound",
+    .type = OptionType::real,
+    .default_text = "none",
+    .words = kNone,
+    .doc = "L of the safe gate L sigmoid(A u); none: the gate is -A softplus(u)"};
+inline constexpr OptionSpec kSoftplusBeta{
+    .name = "softplus_beta", .type = OptionType::real, .default_text = "1", .least = 0};
+inline constexpr OptionSpec kSoftplusThreshold{
+    .name = "softplus_threshold",
+    .type = OptionType::real,
+    .default_text = "20",
+    .doc = "softplus(u) is u where softplus_beta u is greater"};
+inline constexpr OptionSpec kStateLayout{.name = "state_layout",
+                                         .type = OptionType::choice,
+                                         .default_text = "vk",
+                                         .words = kLayouts,
+                                         .doc = "order of the state's last two modes"};
+inline constexpr OptionSpec kNegEigval{.name = "neg_eigval",
+                                       .type = OptionType::boolean,
+                                       .default_text = "false",
+                                       .doc = "beta is 2 sigmoid(b)"};
+
+KdaDecodeOptions options_of(const Arguments& arguments);
+/// The tensors that both operators have; `out` only where it is given.
+KdaDecodeTensors common_tensors(const Arguments& arguments);
+/// Only f32 arithmetic is between a state and its reference; out is rounded to bf16 besides.
+Tolerance exact_tolerance(std::string_view output);
+/// Contract, K 3: the states of N requests in and out, everything else once.
+std::int64_t bytes_of(const KdaDecodeTensors& tensors);
+/// The shapes that the schema leaves open; request n has slot n.
+void fill(const Problem& problem, std::vector<Array>& inputs);
+
+}  // namespace tilewright::kda_schema

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The gated delta rule on whole sequences, chunk by chunk on tensor cores.
+#pragma once
+
+#include "kernels/kda_decode/kda_decode.h"
+#include "kernels/kda_prefill/chunk_record.h"
+
+#include <optional>
+#include <string>
+
+namespace tilewright {
+
+/// What both kernels of the chunked form are specialised for.
+struct ChunkConfig {
+  ChunkShape shape;
+  int q_heads = 1, v_heads = 1, v = 128;
+  DecayGate gate = DecayGate::softplus;
+  StateLayout layout = StateLayout::vk;
+  bool neg_eigval = false;
+  int scan_warps = 4;  ///< of a block of the second kernel: 16 columns of v each
+  int stages = 2;
+  friend bool operator==(const ChunkConfig&, const ChunkConfig&) = default;
+
+  int scan_columns() const { return scan_warps * kBlockRows; }
+  int prepare_threads() const { return shape.k / 2 * shape.blocks(); }
+  std::int64_t prepare_smem_bytes() const;
+  std::int64_t scan_smem_bytes() const;
+};
+std::string to_string(const ChunkConfig& config);
+
+/// The first kernel: the record of every chunk and head, from q, k and the gates.
+struct ChunkPreparePlan {
+  ChunkConfig config;
+  KdaDecodeOptions options;
+  KdaDecodeTensors tensors;
+  View records;  ///< [places x HV, elements] f16
+  KdaDecodeArguments<TensorArg> args;
+  TensorArg records_arg;
+  LaunchConfig launch;
+
+  std::string key() const;
+  Traced trace(ptx::Target target) const;
+  Parameters parameters() const;
+};
+
+/// The second kernel: states and outputs, from the records and v, chunk after chunk.
+struct ChunkScanPlan {
+  ChunkConfig config;
+  KdaDecodeOptions options;
+  KdaDecodeTensors tensors;
+  View records;
+  KdaDecodeArguments<TensorArg> args;
+  TensorArg records_arg;
+  LaunchConfig launch;
+
+  std::string key() const;
+  Traced trace(ptx::Target target) const;
+  Parameters parameters() const;
+};
+
+/// Either form: token by token, or in chunks.
+struct KdaPrefillPlan {
+  KdaDecodePlan by_token;  ///< also holds the checked tensors
+  std::optional<ChunkPreparePlan> prepare = {};
+  std::optional<ChunkScanPlan> scan = {};
+};
+
+struct KdaPrefillOptions {
+  KdaDecodeOptions rule = {};
+  int chunk = 64;  ///< the most tokens to take at once: 64, 32, 16, or less for token by token
+};
+
+/// Bytes of workspace that a launch of these shapes may need: contents do not matter.
+std::int64_t kda_prefill_workspace_bytes(const KdaDecodeTensors& tensors,
+                                         const KdaPrefillOptions& options = {});
+
+/// Chunks have operands of f16 and sums of f32; states stay f32. `op` begins messages.
+KdaPrefillPlan plan_kda_prefill(const DeviceProperties& device, std::string_view op,
+                                const KdaDecodeTensors& tensors,
+                                const KdaPrefillOptions& options = {},
+                                const Workspace& workspace = {}, SourceLoc at = SourceLoc::here());
+/// Runs on the stream. Allocates nothing on the device and does not wait.
+void launch_kda_prefill(const Stream& stream, const KdaPrefillPlan& plan,
+                        SourceLoc at = SourceLoc::here());
+
+const Operator& kda_prefill_operator();
+
+}  // namespace tilewright

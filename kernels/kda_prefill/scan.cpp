@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+// The second kernel of the chunked form: a warp carries 16 rows of a head's state over the chunks.
+#include "kernels/kda_prefill/chunk_place.h"
+#include "kernels/kda_prefill/kda_prefill.h"
+#include "tilewright/bulk_copy.h"
+#include "tilewright/control.h"
+#include "tilewright/mma.h"
+#include "tilewright/pipeline.h"
+#include "tilewright/sync.h"
+#include "tilewright/thread.h"
+#include "tilewright/warp.h"
+
+namespace tilewright {
+namespace {
+
+constexpr int kStep = 16;  // of k: m16n8k16
+
+struct ScanParameters {
+  Tensor v;
+  std::optional<Tensor> cu_seqlens, state, indices;
+  Tensor out;
+  std::optional<Tensor> final_state;
+  Tensor records;
+  Value scale;
+};
+
+/// Everything of a warp is transposed: 16 columns of v are the rows of its matrices, tokens or
+/// channels their columns. So sums of one product are, converted, the left operand of the next.
+class ScanKernel {
+ public:
+  ScanKernel(const ChunkConfig& config, const ScanParameters& parameters)
+      : c_(config), s_(config.shape), p_(parameters) {}
+
+  void run() const {
+    int slices = c_.v / c_.scan_columns();
+    Value head = block_idx().x / slices;
+    Value n = (head / c_.v_heads).to(s64), v_head = head % c_.v_heads;
+    Value slot = p_.indices ? (*p_.indices)(n).load({.read_only = true}).to(s64) : n;
+    SequenceSpan span =
+        sequence_span(p_.cu_seqlens, n, to_value(p_.v.shape()[1].value()), s_.tokens);
+    Value chunks = (span.end - span.begin + (s_.tokens - 1)) / s_.tokens;
+    Value active = select(slot >= 0, chunks, 0);
+    BulkPipeline pipe(c_.stages, c_.scan_warps);
+    roles(role(c_.scan_warps, 0,
+               [&] {
+                 Value first = block_idx().x % slices * c_.scan_columns() + warp_idx() * kBlockRows;
+                 if_(slot >= 0, [&] { carry(pipe, span, {slot, v_head, first}, chunks); });
+               }),
+          role(1, 0, [&] {
+            pipe.produce(active, [&](const Value& i, const Value& stage, const Mbarrier& full) {
+              full.arrive_expect_tx(static_cast<int>(s_.record_bytes()));
+              Value number = (span.first_place + i.to(s64)) * c_.v_heads + v_head.to(s64);
+              bulk_load(stage_memory(stage)(0), p_.records(number, 0),
+                        static_cast<int>(s_.record_bytes()), full);
+            });
+          }));
+  }
+
+ private:
+  /// The warp's rows of the state.
+  struct Rows {
+    Value slot, v_head, first;
+  };
+
+  Tensor stage_memory(const Value& stage) const {
+    Tensor ring = dynamic_shared(f16, make_row_major(Shape{c_.stages, s_.record_elems()}));
+    return ring(stage, _);
+  }
+  /// The warp's two buffers of [tokens, 16] of v, and then of out.
+  MatrixTile values_tile(const Value& which) const {
+    int elems = s_.tokens * kBlockRows;
+    Tensor all = dynamic_shared(bf16, make_row_major(Shape{2 * c_.scan_warps, elems}),
+                                c_.stages * s_.record_bytes());
+    return {all(warp_idx() * 2 + which, _), s_.tokens, kBlockRows, TensorSwizzle::b32};
+  }
+
+  int key_tiles() const { return s_.k / 8; }
+  int token_tiles() const { return s_.tokens / 8; }
+
+  /// Calls visit(element, row, channel) for pairs of channels of the state, element the first's
+  /// index in the fragment.
+  template <class Visit>
+  void each_pair(const Rows& rows, Visit&& visit) const {
+    Value row = rows.first + lane_idx() / 4, channel = lane_idx() % 4 * 2;
+    for (int tile = 0; tile < key_tiles(); ++tile) {
+      for (int half = 0; half < 2; ++half)
+        visit(4 * tile + 2 * half, row + 8 * half, channel + 8 * tile);
+    }
+  }
+
+  void load_state(const Fragment& state, const Rows& rows) const {
+    if (!p_.state) return state.fill(0.0f);
+    Tensor of_head = p_.state->slice(coord({rows.slot, rows.v_head, _, _}));
+    each_pair(rows, [&](int e, const Value& row, const Value& channel) {
+      if (c_.layout == StateLayout::vk) {
+        state.part(e, 2).assign(load(of_head(row, channel), 2));
+      } else {
+        state[e] = of_head(channel, row).load();
+        state[e + 1] = of_head(channel + 1, row).load();
+      }
+    });
+  }
+
+  void store_state(const Fragment& state, const Rows& rows) const {
+    Tensor of_head = p_.final_state->slice(coord({rows.slot, rows.v_head, _, _}));
+    each_pair(rows, [&](int e, const Value& row, const Value& channel) {
+      if (c_.layout == StateLayout::vk) {
+        store(of_head(row, channel), state.part(e, 2));
+      } else {
+        of_head(channel, row) = state[e].get();
+        of_head(channel + 1, row) = state[e + 1].get();
+      }
+    });
+  }
+
+  /// The pieces of 16 bytes that a lane copies of v or out: token and column of the first element.
+  template <class Visit>
+  void each_piece(Visit&& visit) const {
+    for (int i = 0; i < s_.tokens * 2; i += 32) {
+      Value piece = lane_idx() + i;
+      auto copy = [&] {
+        visit((piece / 2).assume({1, 0, s_.tokens - 1}), (piece % 2 * 8).assume({8, 0, 8}));
+      };
+      if (i + 32 <= s_.tokens * 2) {
+        copy();
+      } else {
+        if_(piece < s_.tokens * 2, copy);
+      }
+    }
+  }
+
+  void fetch_values(const SequenceSpan& span, const Rows& rows, const Value& chunk,
+                    const Value& buffer) const {
+    MatrixTile tile = values_tile(buffer);
+    Value begin = span.begin + chunk * s_.tokens;
+    each_piece([&](const Value& token, const Value& column) {
+      Value inside = begin + token < span.end;
+      copy_async_if(inside, tile.element(token, column),
+                    p_.v(span.row, begin + token, rows.v_head, rows.first + column), 16);
+    });
+    cp_async_commit();
+  }
+
+  /// The tile's row of 16 bytes that a lane names for a transposing access to tokens [16 i, + 16).
+  static Element matrix_row(const MatrixTile& tile, int i) {
+    Value lane = lane_idx();
+    Value token = (lane / 16 * 8 + lane % 8 + i * kStep)
+                      .assume({1, std::int64_t{i} * kStep, std::int64_t{i} * kStep + 15});
+    return tile.element(token, (lane / 8 % 2 * 8).assume({8, 0, 8}));
+  }
+
+  /// v of the chunk, [16, tokens], in the layout of sums.
+  Fragment read_values(const MatrixTile& tile) const {
+    Fragment all(bf16, 8 * s_.blocks());
+    for (int i = 0; i < s_.blocks(); ++i)
+      all.part(8 * i, 8).assign(ldmatrix(matrix_row(tile, i), 4, Transposed::yes).recast(bf16));
+    return all;
+  }
+
+  void write_out(const MatrixTile& tile, const Fragment& out, const SequenceSpan& span,
+                 const Rows& rows, const Value& chunk) const {
+    Fragment rounded = out.to(bf16);
+    for (int i = 0; i < s_.blocks(); ++i)
+      stmatrix(matrix_row(tile, i), rounded.part(8 * i, 8), Transposed::yes);
+    warp_barrier();
+    Value begin = span.begin + chunk * s_.tokens;
+    each_piece([&](const Value& token, const Value& column) {
+      Fragment piece = load(tile.element(token, column), 8);
+      store_if(begin + token < span.end,
+               p_.out(span.row, begin + token, rows.v_head, rows.first + column), piece);
+    });
+  }
+
+  /// sums [16, rows of b] += a times b's rows, of 16 columns from `column` on.
+  static void multiply_rows(const Fragment& sums, const Fragment& a, const MatrixTile& b,
+                            int column, int first_row = 0) {
+    for (int row = first_row; row < b.rows(); row += kStep) {
+      Fragment pair = load_matrix_b(b, row, column);
+      mma(sums.part(row / 2, 4), a, pair.part(0, 4));
+      mma(sums.part(row / 2 + 4, 4), a, pair.part(4, 4));
+    }
+  }
+
+  /// Keeps the largest number of state and v, times a power of two, where f16 has all its bits.
+  void keep_in_range(const Fragment& state, Var& scale, const Fragment& values) const {
+    constexpr float kLeast = 0x1p-4f, kMost = 0x1p+8f, kWanted = 0x1p+2f;
+    Var largest(constant(f32, 0.0f));
+    for (int e = 0; e < values.size(); ++e)
+      largest = max(largest, abs(values[e].get()));
+    largest = largest * scale;
+    for (int e = 0; e < state.size(); ++e)
+      largest = max(largest, abs(state[e].get()));
+    Value bits = redux_max(largest.bitcast(u32));
+    Value most = bits.bitcast(f32);
+    Value misplaced = most > kMost || (most < kLeast && most > 0.0f);
+    // 2^126 is the largest power of two whose inverse is a normal number too.
+    if_(misplaced && most < 0x1p+126f, [&] {
+      Value power = (bits & 0x7f800000u).bitcast(f32);
+      Value factor = kWanted / power;
+      scale *= factor;
+      for (int e = 0; e < state.size(); ++e)
+        state[e] = state[e].get() * factor;
+    });
+  }
+
+  void carry(const BulkPipeline& pipe, const SequenceSpan& span, const Rows& rows,
+             const Value& chunks) const {
+    Fragment state = Fragment::undefined(f32, 4 * key_tiles());
+    load_state(state, rows);
+    Var scale(constant(f32, 1.0f));
+    if_(chunks > 0, [&] { fetch_values(span, rows, constant(s32, 0), constant(s32, 0)); });
+    pipe.consume(chunks, [&](const Value& chunk, const Value& stage) {
+      Value buffer = (chunk % 2).assume({1, 0, 1});
+      MatrixTile tile = values_tile(buffer);
+      cp_async_wait(0);
+      warp_barrier();
+      if_(chunk + 1 < chunks, [&] {
+        fetch_values(span, rows, chunk + 1, (1 - buffer).assume({1, 0, 1}));
+      });
+      Fragment values = read_values(tile).to(f32);
+      keep_in_range(state, scale, values);
+      Fragment out = advance(ChunkRecord(s_, stage_memory(stage)), state, scale, values);
+      Value factor = p_.scale / scale;
+      write_out(tile, out * factor, span, rows, chunk);
+    });
+    if (!p_.final_state) return;
+    Value back = 1.0f / Value(scale);
+    for (int e = 0; e < state.size(); ++e)
+      state[e] = state[e].get() * back;
+    store_state(state, rows);
+  }
+
+  /// Takes the state over a chunk; returns the scaled state's outputs [16, tokens].
+  Fragment advance(const ChunkRecord& record, const Fragment& state, const Var& scale,
+                   const Fragment& values) const {
+    Fragment predictions(f32, 4 * token_tiles()), out(f32, 4 * token_tiles());
+    predictions.fill(0.0f);
+    out.fill(0.0f);
+    for (int k = 0; k < s_.k; k += kStep) {
+      Fragment a = state.part(k / 2, 8).to(f16);
+      multiply_rows(predictions, a, record.keys(), k);
+      multiply_rows(out, a, record.queries(), k);
+    }
+    Fragment errors = zip_map(values, predictions, [&](const Value& v, const Value& prediction) {
+                        return fma(v, scale, -prediction);
+                      }).to(f16);
+    Fragment corrections(f32, 4 * token_tiles());
+    corrections.fill(0.0f);
+    for (int token = 0; token < s_.tokens; token += kStep)
+      multiply_rows(corrections, errors.part(token / 2, 8), record.solve(), token, token);
+    Fragment added = corrections.to(f16);
+    decay_state(record.decay(), state);
+    for (int token = 0; token < s_.tokens; token += kStep) {
+      multiply_rows(state, added.part(token / 2, 8), record.after().transposed(), token);
+      multiply_rows(out, added.part(token / 2, 8), record.attention(), token, token);
+    }
+    return out;
+  }
+
+  void decay_state(const Tensor& decay, const Fragment& state) const {
+    Value channel = lane_idx() % 4 * 2;
+    for (int tile = 0; tile < key_tiles(); ++tile) {
+      Fragment pair = load(decay(channel + 8 * tile), 2);
+      for (int e = 0; e < 4; ++e)
+        state[4 * tile + e] = state[4 * tile + e].get() * pair[e % 2].get();
+    }
+  }
+
+  const ChunkConfig& c_;
+  const ChunkShape& s_;
+  const ScanParameters& p_;
+};
+
+}  // namespace
+
+std::int64_t ChunkConfig::scan_smem_bytes() const {
+  return stages * shape.record_bytes() + std::int64_t{scan_warps} * 4 * shape.tokens * kBlockRows;
+}
+
+Traced ChunkScanPlan::trace(ptx::Target target) const {
+  TraceOptions trace_options{.name = "kda_prefill_scan_" + std::to_string(config.q_heads) + "x" +
+                                     std::to_string(config.v_heads),
+                             .target = target,
+                             .block = {(config.scan_warps + 1) * 32, 1, 1}};
+  using Maybe = std::optional<Tensor>;
+  auto body = [this](const Tensor& v, const Maybe& cu_seqlens, const Maybe& state,
+                     const Maybe& indices, const Tensor& out, const Maybe& final_state,
+                     const Tensor& chunk_records, const Value& scale) {
+    ScanParameters parameters{v,   cu_seqlens,  state,         indices,
+                              out, final_state, chunk_records, scale};
+    ScanKernel(config, parameters).run();
+  };
+  return tilewright::trace(trace_options, body, args.v, args.cu_seqlens, args.state, args.indices,
+                           args.out, args.final_state, records_arg, ScalarArg{f32, {}});
+}
+
+}  // namespace tilewright

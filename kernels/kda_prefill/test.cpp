@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// kda_prefill in chunks against its float64 reference.
+#include "kernels/kda_prefill/kda_prefill.h"
+#include "operator_fixture.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tilewright {
+namespace {
+
+using test::OperatorTest;
+using test::Options;
+
+struct Sizes {
+  std::int64_t n = 1, t = 70, h = 1, hv = 1, k = 128, v = 128;
+};
+
+class KdaPrefillChunks : public OperatorTest {
+ protected:
+  static std::vector<Array> inputs(const Sizes& s, std::uint64_t seed = 1, bool kv = false) {
+    std::int64_t rows = kv ? s.k : s.v, columns = kv ? s.v : s.k;
+    return {random("q", bf16, {s.n, s.t, s.h, s.k}, 1, seed),
+            random("k", bf16, {s.n, s.t, s.h, s.k}, 1, seed + 1),
+            random("v", bf16, {s.n, s.t, s.hv, s.v}, 1, seed + 2),
+            random("a", bf16, {s.n, s.t, s.hv, s.k}, 0.5, seed + 3),
+            random("b", bf16, {s.n, s.t, s.hv}, 1, seed + 4),
+            random("A_log", f32, {s.hv}, 1, seed + 5),
+            random("dt_bias", f32, {s.hv, s.k}, 0.1, seed + 6),
+            random("initial_state", f32, {s.n, s.hv, rows, columns}, 1, seed + 7)};
+  }
+  static Array& named(std::vector<Array>& all, std::string_view name) {
+    return *std::find_if(all.begin(), all.end(), [&](const Array& a) { return a.name == name; });
+  }
+  static void remove(std::vector<Array>& all, std::string_view name) {
+    std::erase_if(all, [&](const Array& each) { return each.name == name; });
+  }
+  static void change(Array& array, double (*function)(double)) {
+    std::vector<double> values = to_doubles(array);
+    for (double& each : values)
+      each = function(each);
+    array = make_array(array.name, array.type, array.shape, values);
+  }
+  const Operator& op = kda_prefill_operator();
+  const Options safe{{"lower_bound", "-5"}};
+};
+
+TEST_F(KdaPrefillChunks, RunsSequences) {
+  for (Sizes s : {Sizes{},
+                  {.t = 64},
+                  {.n = 2, .t = 129},
+                  {.t = 200, .h = 2, .hv = 4},
+                  {.t = 100, .hv = 3, .k = 64, .v = 64},
+                  {.t = 80, .k = 64, .v = 96},
+                  {.t = 65, .v = 160}})
+    run(op, inputs(s), safe);
+}
+
+TEST_F(KdaPrefillChunks, TakesChunksOfAllLengths) {
+  for (const char* chunk : {"16", "32", "64", "100"}) {
+    for (Sizes s : {Sizes{}, {.t = 96, .k = 64, .v = 64}})
+      run(op, inputs(s), {{"lower_bound", "-5"}, {"chunk", chunk}});
+  }
+}
+
+TEST_F(KdaPrefillChunks, HasAllGates) {
+  std::vector<Array> given = inputs({.t = 150});
+  run(op, given);
+  run(op, given, {{"softplus_beta", "2"}, {"softplus_threshold", "10"}, {"neg_eigval", "true"}});
+  run(op, given, {{"lower_bound", "0"}});
+  remove(given, "A_log");
+  run(op, given, safe);
+  remove(given, "dt_bias");
+  run(op, given, safe);
+  // Without a gate `a` is the log decay itself.
+  for (Type type : {bf16, f32}) {
+    Array& a = named(given, "a");
+    change(a, [](double x) { return -x * x; });
+    a = make_array("a", type, a.shape, to_doubles(a));
+    run(op, given, {{"scale", "0.3"}});
+  }
+}
+
+TEST_F(KdaPrefillChunks, KeepsStatesInEitherLayout) {
+  Options options = safe;
+  options.emplace_back("state_layout", "kv");
+  run(op, inputs({.n = 2, .t = 90, .hv = 2}, 3, true), options);
+}
+
+TEST_F(KdaPrefillChunks, StartsFromZerosWithoutStates) {
+  std::vector<Array> given = inputs({.n = 2, .t = 66});
+  remove(given, "initial_state");
+  run(op, given, safe);
+}
+
+TEST_F(KdaPrefillChunks, TakesSequencesOfAllLengths) {
+  std::vector<Array> given = inputs({.n = 1, .t = 200, .h = 1, .hv = 2});
+  given.back() = random("initial_state", f32, {7, 2, 128, 128});
+  given.push_back(
+      make_array("cu_seqlens", s32, {8}, std::vector<double>{0, 1, 1, 65, 129, 130, 194, 200}));
+  run(op, given, safe);
+  given.erase(given.end() - 2);
+  run(op, given, safe);
+}
+
+TEST_F(KdaPrefillChunks, KeepsPrecisionWhateverTheDecay) {
+  for (double (*rate)(double) :
+       {+[](double x) { return -1e-4 * std::fabs(x); }, +[](double x) { return -30 * x * x; },
+        +[](double x) { return x > 0 ? -200.0 : -1e-3; }, +[](double) { return 0.0; }}) {
+    std::vector<Array> given = inputs({.t = 300});
+    remove(given, "A_log");
+    remove(given, "dt_bias");
+    change(named(given, "a"), rate);
+    run(op, given);
+  }
+}
+
+/// Decays are weak: f32 cannot hold what a strong one leaves of a state that nothing is added to.
+TEST_F(KdaPrefillChunks, KeepsPrecisionWhateverTheStrength) {
+  for (double b : {-200.0, 200.0}) {
+    std::vector<Array> given = inputs({.t = 200});
+    Array& strength = named(given, "b");
+    strength = make_array("b", bf16, strength.shape,
+                          std::vector<double>(static_cast<std::size_t>(200), b));
+    run(op, given, {{"lower_bound", "-0.1"}});
+    run(op, given, {{"lower_bound", "0"}});
+  }
+}
+
+/// Keys that repeat: the corrections of neighbours nearly cancel.
+TEST_F(KdaPrefillChunks, KeepsPrecisionWithEqualKeys) {
+  std::vector<Array> given = inputs({.t = 200});
+  Array& k = named(given, "k");
+  std::vector<double> keys = to_doubles(k);
+  for (std::size_t i = 128; i < keys.size(); ++i) {
+    if (i / 128 % 3 != 0) keys[i] = keys[i - 128];
+  }
+  k = make_array("k", bf16, k.shape, keys);
+  run(op, given, safe);
+  run(op, given, {{"lower_bound", "-0.001"}});
+}
+
+TEST_F(KdaPrefillChunks, TakesNumbersOfAnySize) {
+  for (double (*size)(double) :
+       {+[](double x) { return x * 0x1p+60; }, +[](double x) { return x * 0x1p-60; },
+        +[](double) { return 0.0; }}) {
+    std::vector<Array> given = inputs({.t = 130});
+    const Options weak{{"lower_bound", "-0.1"}};
+    change(named(given, "v"), size);
+    run(op, given, weak);  // beside a state of ordinary numbers
+    change(named(given, "initial_state"), size);
+    run(op, given, weak);
+  }
+}
+
+TEST_F(KdaPrefillChunks, HasManyForms) {
+  run_candidates(op, inputs({.t = 70, .hv = 2, .k = 64}), safe);
+}
+
+}  // namespace
+}  // namespace tilewright
