@@ -106,7 +106,11 @@ void complete(Block& block, BarrierState& b, std::uint32_t id) {
     for (Split& s : warp.splits) {
       if (s.wait != Wait::barrier || s.barrier != id) continue;
       s.wait = Wait::none;
-      s.resumed = true;
+      if (block.grid->code->insts[s.pc].info->has<"red">()) {
+        s.resumed = true;  // to fetch the result
+      } else {
+        ++s.pc;
+      }
       block.grid->run->make_ready(warp);
     }
   }

@@ -103,6 +103,7 @@ void reset_warp(Warp& w, Block& block, std::uint32_t id) {
   w.written.clear();
   w.clocks.unify({});
   w.clocks.epoch.fill(1);
+  w.clocks.together = true;
   w.clocks.copied.fill(0);
   w.queued = false;
   const auto function =

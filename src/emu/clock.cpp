@@ -71,6 +71,14 @@ SnapshotRef join(const SnapshotRef& a, const SnapshotRef& b) {
   return out;
 }
 
+bool LaneClocks::compare_epochs() {
+  std::uint32_t differ = 0;
+  for (const std::uint32_t e : epoch)
+    differ |= e ^ epoch[0];
+  together = differ == 0;
+  return together;
+}
+
 void LaneClocks::split() {
   if (each) return;
   each = std::make_unique<std::array<Knowledge, 32>>();

@@ -77,9 +77,13 @@ struct LaneClocks {
   std::unique_ptr<std::array<Knowledge, 32>> each;  ///< while the lanes differ
   std::array<std::uint32_t, 32> epoch{};            ///< an access is known to have happened once
                                                     ///< its epoch is; releases begin a new one
+  bool together = true;                             ///< all epochs are known to be the same
   std::array<std::uint32_t, 32> copied{};           ///< the lane's own cp.async groups up to this
                                                     ///< are complete, as it alone knows
   Knowledge& lane(unsigned lane) { return each ? (*each)[lane] : common; }
+  /// All lanes are in one epoch.
+  bool in_one_epoch() { return together || compare_epochs(); }
+  bool compare_epochs();
   /// Gives every lane a copy of its own.
   void split();
   /// Makes the lanes' knowledge common if it is the same.

@@ -90,6 +90,7 @@ struct Inst {
   bool backward = false;  ///< a branch to an earlier pc
   bool carry = false;
   std::uint8_t row_words = 0;  ///< ld and st whose lanes move so many whole words; else 0
+  std::uint16_t straight = 0;  ///< from here on, so many are lane-pure and unguarded
 };
 
 /// Where an instruction came from.

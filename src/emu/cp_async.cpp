@@ -59,10 +59,9 @@ void move(Run& run, Warp& w, CpAsync& op, std::uint32_t mask) {
 void move_groups(Run& run, Warp& w, std::uint32_t mask, const std::array<std::uint32_t, 32>& last) {
   for (CpAsync& op : w.cp_async) {
     std::uint32_t lanes = 0;
-    for (std::uint32_t left = op.pending & mask; left != 0; left &= left - 1) {
-      const auto lane = static_cast<unsigned>(std::countr_zero(left));
-      if (op.group[lane] <= last[lane]) lanes |= 1U << lane;
-    }
+    for_lanes(op.pending & mask, [&](unsigned lane) {
+      lanes |= static_cast<std::uint32_t>(op.group[lane] <= last[lane]) << lane;
+    });
     if (lanes != 0) move(run, w, op, lanes);
   }
   std::erase_if(w.cp_async, [](const CpAsync& op) { return op.pending == 0; });
@@ -171,12 +170,12 @@ Flow exec_cp_async(Exec& x, const Inst& in) {
       x.value(operand(in, 2), static_cast<unsigned>(std::countr_zero(x.mask))));
   ++x.block->cp_users;
   x.warp->cp_pc = x.pc;
-  CpAsync op;
+  CpAsync& op = x.warp->cp_async.emplace_back();
   op.pc = x.pc;
   op.bytes = size;
   if (!issue_row(x, in, size, op)) issue_lanes(x, in, size, op);
   if (deliver_now(*x.run)) move(*x.run, *x.warp, op, ~std::uint32_t{0});
-  if (op.pending != 0) x.warp->cp_async.push_back(op);
+  if (op.pending == 0) x.warp->cp_async.pop_back();
   return Flow::next;
 }
 
@@ -186,24 +185,21 @@ Flow exec_cp_async_group(Exec& x, const Inst& in) {
   const bool commit = in.info->has<"commit_group">();
   const bool all = in.info->has<"wait_all">();
   if (commit) {
-    for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
-      ++w.cp_epoch[static_cast<unsigned>(std::countr_zero(left))];
-    }
+    for_lanes(x.mask, [&](unsigned lane) { ++w.cp_epoch[lane]; });
     return Flow::next;
   }
   const std::uint32_t keep = all ? 0 : static_cast<std::uint32_t>(x.value(operand(in, 0), 0));
   std::array<std::uint32_t, 32> last{};
-  for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
-    const auto lane = static_cast<unsigned>(std::countr_zero(left));
-    // wait_all also completes what is not committed; group numbers begin at 1.
-    if (all) ++w.cp_epoch[lane];
-    last[lane] = w.cp_epoch[lane] - 1 > keep ? w.cp_epoch[lane] - 1 - keep : 0;
-  }
+  // wait_all also completes what is not committed; group numbers begin at 1.
+  const std::uint32_t close = all ? 1 : 0;
+  for_lanes(x.mask, [&](unsigned lane) {
+    w.cp_epoch[lane] += close;
+    last[lane] = std::max(w.cp_epoch[lane] - 1, keep) - keep;
+  });
   move_groups(*x.run, w, x.mask, last);
-  for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
-    const auto lane = static_cast<unsigned>(std::countr_zero(left));
+  for_lanes(x.mask, [&](unsigned lane) {
     w.clocks.copied[lane] = std::max(w.clocks.copied[lane], last[lane]);
-  }
+  });
   return Flow::next;
 }
 

@@ -5,7 +5,6 @@
 #include "emu/grid.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace tilewright::emu::detail {
 
@@ -26,22 +25,6 @@ Random::Random(std::uint64_t seed) {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
     s = z ^ (z >> 31);
   }
-}
-
-std::uint64_t Random::next() {
-  const std::uint64_t result = std::rotl(state_[1] * 5, 7) * 9;
-  const std::uint64_t t = state_[1] << 17;
-  state_[2] ^= state_[0];
-  state_[3] ^= state_[1];
-  state_[1] ^= state_[2];
-  state_[0] ^= state_[3];
-  state_[2] ^= t;
-  state_[3] = std::rotl(state_[3], 45);
-  return result;
-}
-
-std::uint32_t Random::below(std::uint32_t bound) {
-  return static_cast<std::uint32_t>(((next() >> 32) * bound) >> 32);
 }
 
 Decisions::Decisions(const Options& options)
@@ -77,12 +60,15 @@ Decisions::Next Decisions::next(const std::vector<Warp*>& ready) {
   choice_ = 0;
   current_ = nullptr;
   if (replay_ == nullptr) {
-    out.index = random_.below(static_cast<std::uint32_t>(ready.size()));
     // Short and long turns both: short ones interleave finely, long ones are cheap.
-    out.budget = 1 + random_.below(1U << random_.below(12));
+    const std::uint64_t bits = random_.next();
+    out.index = static_cast<std::size_t>(((bits >> 32) * ready.size()) >> 32);
+    const auto doublings = static_cast<unsigned>((bits & 0xffff) * 12 >> 16);
+    out.budget = 1 + static_cast<std::uint32_t>(bits >> 16 & ((1U << doublings) - 1));
   } else if (!turn_of(ready, out)) {
     out = {next_in_order_++ % ready.size(), kLongTurn};
   }
+  if (record_ == nullptr) return out;
   const Warp& warp = *ready[out.index];
   record({false, warp.block->grid->index, warp.block->linear, warp.id, 0, {}});
   return out;

@@ -51,8 +51,20 @@ void FunctionDecoder::run() {
   text_ = "ret";
   emit(exec_ret, {});
   resolve_labels();
+  find_straight_runs(fc_.entry_pc);
   fc_.end_pc = static_cast<std::uint32_t>(code_.insts.size());
   fc_.frame_bytes = slots_.bytes();
+}
+
+void FunctionDecoder::find_straight_runs(std::size_t first) {
+  constexpr std::uint16_t kMost = 0xffff;
+  std::uint16_t run = 0;
+  for (std::size_t i = code_.insts.size(); i-- > first;) {
+    Inst& in = code_.insts[i];
+    const bool plain = in.fn != nullptr && !in.guarded;
+    run = !plain ? std::uint16_t{0} : static_cast<std::uint16_t>(run + (run < kMost ? 1 : 0));
+    in.straight = run;
+  }
 }
 
 Inst& FunctionDecoder::emit(Handler handler, std::vector<Slot> slots) {

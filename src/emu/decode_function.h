@@ -60,6 +60,7 @@ class FunctionDecoder {
   Slot adapted(Slot slot, Class want);
 
   void decode_lane();
+  void emit_lane(std::vector<Slot> slots, ptx::semantics::LaneFn fn);
   void decode_move_vector();
   void decode_lane_with(const ptx::semantics::Meaning& meaning,
                         const std::vector<const ptx::Operand*>& dsts,
@@ -70,6 +71,7 @@ class FunctionDecoder {
   void decode_call();
   Argument argument(const ptx::Operand& o);
   void resolve_labels();
+  void find_straight_runs(std::size_t first);
 };
 
 }  // namespace tilewright::emu::detail

@@ -88,11 +88,10 @@ void FunctionDecoder::decode_lane_with(const sem::Meaning& meaning,
   }
   const bool carry = meaning.reads_carry || meaning.writes_carry;
   if (carry) fc_.carry_offset = slots_.carry();
-  Inst& in = emit(carry     ? exec_lane_carry
-                  : negated ? exec_lane_negated
-                            : lane_handler(static_cast<unsigned>(dsts.size()),
-                                           static_cast<unsigned>(srcs.size())),
-                  std::move(slots));
+  const Handler handler = carry     ? exec_lane_carry
+                          : negated ? exec_lane_negated
+                                    : lane_handler(slots, static_cast<unsigned>(dsts.size()));
+  Inst& in = emit(handler, std::move(slots));
   in.fn = meaning.fn;
   in.dsts = static_cast<std::uint8_t>(dsts.size());
   in.srcs = static_cast<std::uint8_t>(srcs.size());
@@ -104,11 +103,20 @@ void FunctionDecoder::decode_lane_with(const sem::Meaning& meaning,
     }
     const bool narrow = w.to.cls == Class::b32;
     const bool sign = is_signed(instr_->op.type());
-    Inst& widen = emit(lane_handler(1, 1), {w.to, w.from});
-    widen.fn = sem::resolve(narrow ? "cvt.u32.u64" : sign ? "cvt.s64.s32" : "cvt.u64.u32").fn;
-    widen.dsts = widen.srcs = 1;
-    guard(widen);
+    emit_lane({w.to, w.from}, sem::resolve(narrow ? "cvt.u32.u64"
+                                           : sign ? "cvt.s64.s32"
+                                                  : "cvt.u64.u32")
+                                  .fn);
   }
+}
+
+/// A lane-pure instruction with one result and one operand, under the guard of the one decoded.
+void FunctionDecoder::emit_lane(std::vector<Slot> slots, sem::LaneFn fn) {
+  const Handler handler = lane_handler(slots, 1);
+  Inst& in = emit(handler, std::move(slots));
+  in.fn = fn;
+  in.dsts = in.srcs = 1;
+  guard(in);
 }
 
 void FunctionDecoder::decode_move_vector() {

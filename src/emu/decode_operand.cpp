@@ -108,10 +108,7 @@ Slot FunctionDecoder::adapted(Slot slot, Class want) {
   const bool widen = slot.cls == Class::b32 && want == Class::b64;
   if (!narrow && !widen) fail("'" + std::string(text_) + "' has an operand of the wrong width");
   const Slot out = slots_.scratch(want);
-  Inst& in = emit(lane_handler(1, 1), {out, slot});
-  in.fn = sem::resolve(narrow ? "cvt.u32.u64" : "cvt.u64.u32").fn;
-  in.dsts = in.srcs = 1;
-  guard(in);
+  emit_lane({out, slot}, sem::resolve(narrow ? "cvt.u32.u64" : "cvt.u64.u32").fn);
   return out;
 }
 

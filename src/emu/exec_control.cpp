@@ -55,7 +55,7 @@ Flow jump(Exec& x, std::uint32_t target, bool backward) {
   s.pc = target;
   if (!backward) return Flow::jump;
   ++s.branches;
-  if ((s.branches & 31) == 0 || s.spin_pc == x.pc || s.polled) {
+  if ((s.branches & 127) == 0 || s.spin_pc == x.pc || s.polled) {
     const bool spinning = spins(x);
     s.polled = false;
     if (spinning) {

@@ -3,24 +3,45 @@
 #include "emu/grid.h"
 #include "emu/handlers.h"
 
+#include <array>
+#include <span>
+#include <utility>
+
 namespace tilewright::emu::detail {
 
 namespace {
 
-template <unsigned count>
+/// One result, `count` operands; bit i of `constants`: operand i is one.
+template <unsigned count, unsigned constants>
 Flow run(Exec& x, const Inst& in) {
-  ptx::semantics::LaneArgs args;
+  const Slot* const slot = in.slot;
+  std::byte* const frame = x.frame;
   std::uint32_t all = ~std::uint32_t{0};
-  args.dst[0] = x.lanes<void>(in.slot[0]);
+  x.args.dst[0] = frame + slot[0].value;
   for (unsigned i = 0; i < count; ++i) {
-    args.src[i] = x.lanes<const void>(in.slot[1 + i]);
-    all &= x.defined(in.slot[1 + i]);
+    const Slot& source = slot[1 + i];
+    if ((constants >> i & 1) != 0) {
+      x.args.src[i] = reinterpret_cast<const void*>(source.value);
+    } else {
+      x.args.src[i] = frame + source.value;
+      all &= *reinterpret_cast<const std::uint32_t*>(frame + source.defined);
+    }
   }
-  args.mask = x.mask;
-  in.fn(args);
-  std::uint32_t& d = x.defined(in.slot[0]);
+  x.args.mask = x.mask;
+  in.fn(x.args);
+  auto& d = *reinterpret_cast<std::uint32_t*>(frame + slot[0].defined);
   d = (d & ~x.mask) | (all & x.mask);
   return Flow::next;
+}
+
+template <unsigned count, unsigned... constants>
+Handler among(unsigned wanted, std::integer_sequence<unsigned, constants...>) {
+  constexpr std::array<Handler, sizeof...(constants)> kRun = {run<count, constants>...};
+  return kRun[wanted];
+}
+template <unsigned count>
+Handler with_constants(unsigned wanted) {
+  return among<count>(wanted, std::make_integer_sequence<unsigned, 1U << count>());
 }
 
 inline void bind(Exec& x, const Inst& in, ptx::semantics::LaneArgs& args) {
@@ -57,9 +78,15 @@ Flow exec_lane(Exec& x, const Inst& in) {
 }
 
 /// The usual shapes: one result, one to three operands.
-Handler lane_handler(unsigned dsts, unsigned srcs) {
+Handler lane_handler(std::span<const Slot> slots, unsigned dsts) {
+  const std::size_t srcs = slots.size() - dsts;
   if (dsts != 1 || srcs < 1 || srcs > 3) return exec_lane;
-  return srcs == 1 ? run<1> : srcs == 2 ? run<2> : run<3>;
+  unsigned constants = 0;
+  for (std::size_t i = 0; i < srcs; ++i)
+    constants |= (slots[1 + i].in_frame ? 0U : 1U) << i;
+  return srcs == 1   ? with_constants<1>(constants)
+         : srcs == 2 ? with_constants<2>(constants)
+                     : with_constants<3>(constants);
 }
 
 Flow exec_lane_negated(Exec& x, const Inst& in) {
@@ -115,7 +142,7 @@ Flow exec_copy128(Exec& x, const Inst& in) {
   return Flow::next;
 }
 
-std::uint64_t Exec::value(const Slot& slot, unsigned lane) const {
+std::uint64_t Exec::other_value(const Slot& slot, unsigned lane) const {
   switch (slot.cls) {
     case Class::b32:
       return lanes<const std::uint32_t>(slot)[lane];

@@ -114,7 +114,11 @@ struct Run {
 
   explicit Run(const Options& o) : decisions(o), options(o) {}
   void changed() { ++version; }
-  void make_ready(Warp& warp);
+  void make_ready(Warp& warp) {
+    if (warp.queued) return;
+    warp.queued = true;
+    ready.push_back(&warp);
+  }
 };
 
 /// What a handler works on.
@@ -127,6 +131,7 @@ struct Exec {
   std::byte* frame = nullptr;
   std::uint32_t mask = 0;  ///< active lanes, the guard applied
   std::uint32_t pc = 0;
+  ptx::semantics::LaneArgs args{};  ///< of the usual lane-pure instructions: one result
 
   std::uint64_t address(std::uint64_t value, bool in_frame) const {
     const std::uint64_t keep = 0 - std::uint64_t{in_frame};  // a mask, not a branch
@@ -140,7 +145,11 @@ struct Exec {
     return *reinterpret_cast<std::uint32_t*>(address(slot.defined, slot.in_frame));
   }
   /// The value of one lane, zero-extended; pred as 0 or 1.
-  std::uint64_t value(const Slot& slot, unsigned lane) const;
+  std::uint64_t value(const Slot& slot, unsigned lane) const {
+    if (slot.cls == Class::b32) return lanes<const std::uint32_t>(slot)[lane];
+    return other_value(slot, lane);
+  }
+  std::uint64_t other_value(const Slot& slot, unsigned lane) const;  ///< of other widths
   /// Writes one lane and marks it defined.
   void set(const Slot& slot, unsigned lane, std::uint64_t value) const;
   bool checks(Kind kind) const { return grid->checks(kind); }

@@ -4,10 +4,12 @@
 
 #include "emu/code.h"
 
+#include <span>
+
 namespace tilewright::emu::detail {
 
 Flow exec_lane(Exec& x, const Inst& in);
-Handler lane_handler(unsigned dsts, unsigned srcs);
+Handler lane_handler(std::span<const Slot> slots, unsigned dsts);
 Flow exec_lane_negated(Exec& x, const Inst& in);  ///< some predicate source is negated
 Flow exec_lane_carry(Exec& x, const Inst& in);
 Flow exec_copy128(Exec& x, const Inst& in);

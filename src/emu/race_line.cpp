@@ -4,6 +4,7 @@
 #include "emu/race.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 namespace tilewright::emu::detail {
@@ -18,6 +19,13 @@ Record next_agents(Record r, unsigned count) {
   return {r.bits + (std::uint64_t{count} << Record::kAgentShift)};
 }
 
+bool alike(const std::array<std::uint32_t, 32>& values) {
+  std::uint32_t differ = 0;
+  for (const std::uint32_t v : values)
+    differ |= v ^ values[0];
+  return differ == 0;
+}
+
 /// One row of a warp on lines that have a record each.
 class LineRow {
  public:
@@ -28,10 +36,7 @@ class LineRow {
         settled_(x, target),
         shift_(static_cast<std::uint8_t>(std::countr_zero(row.words))) {
     const auto& epoch = row.copies ? x.warp->cp_epoch : x.warp->clocks.epoch;
-    std::uint32_t differ = 0;
-    for (const std::uint32_t e : epoch)
-      differ |= e ^ epoch[0];
-    one_epoch_ = differ == 0;
+    one_epoch_ = row.copies ? alike(epoch) : x.warp->clocks.in_one_epoch();
     const std::uint32_t first = x.warp->id * 32 + (row.copies ? x.block->threads : 0);
     const auto scope = static_cast<std::uint32_t>(row.strength);
     own_ = Record::make(epoch[0], x.block->number, first, scope, 15);

@@ -12,12 +12,6 @@
 
 namespace tilewright::emu::detail {
 
-void Run::make_ready(Warp& warp) {
-  if (warp.queued) return;
-  warp.queued = true;
-  ready.push_back(&warp);
-}
-
 namespace {
 
 bool runnable(const Split& s) { return s.wait == Wait::none; }
@@ -32,12 +26,10 @@ std::uint64_t priority(const Warp& w, const Split& s) {
 /// The split to run, or none. In `limit_pc`: where it may merge with a waiting one.
 std::size_t choose(Run& run, Warp& w, std::uint32_t& limit_pc) {
   limit_pc = 0xffffffff;
+  if (w.splits.size() == 1) return runnable(w.splits[0]) ? 0 : 1;
   const Divergence mode = run.options.divergence;
-  if (w.splits.size() > 1) {
-    if (mode == Divergence::converge ||
-        (mode == Divergence::random && run.decisions.below(2) == 0)) {
-      merge_splits(w);
-    }
+  if (mode == Divergence::converge || (mode == Divergence::random && run.decisions.below(2) == 0)) {
+    merge_splits(w);
   }
   std::size_t best = w.splits.size();
   std::uint32_t seen = 0;
@@ -63,12 +55,11 @@ std::size_t choose(Run& run, Warp& w, std::uint32_t& limit_pc) {
   return best;
 }
 
-void count(Exec& x, const Inst& in) {
+void count(Exec& x) {
   PcCount& c = x.grid->counts[x.pc];
   ++c.executions;
   c.lanes += static_cast<std::uint64_t>(std::popcount(x.mask));
   if (x.split->mask != x.warp->live) ++c.divergent;
-  static_cast<void>(in);
 }
 
 void report_undefined_guard(Exec& x, const Inst& in) {
@@ -83,6 +74,22 @@ void report_undefined_guard(Exec& x, const Inst& in) {
   defined |= bad;
 }
 
+/// Runs `length` lane-pure instructions without guards: nothing can happen between them.
+void run_straight(Exec& x, const Inst* in, std::uint32_t length) {
+  const bool has_wgmma = x.grid->code->has_wgmma;
+  const Inst* const end = in + length;
+  if (has_wgmma || !x.grid->counts.empty()) {
+    for (; in != end; ++in, ++x.pc) {
+      if (!x.grid->counts.empty()) count(x);
+      if (has_wgmma) check_wgmma_registers(x, *in);
+      in->run(x, *in);
+    }
+    return;
+  }
+  for (; in != end; ++in)
+    in->run(x, *in);
+}
+
 /// Runs one split for at most `budget` instructions; returns how many it ran.
 std::uint32_t run_split(Exec& x, std::uint32_t budget, std::uint32_t limit_pc) {
   const Inst* const code = x.grid->code->insts.data();
@@ -94,6 +101,14 @@ std::uint32_t run_split(Exec& x, std::uint32_t budget, std::uint32_t limit_pc) {
     if (x.pc >= limit_pc && used != 0) break;
     const Inst& in = code[x.pc];
     x.mask = x.split->mask;
+    if (in.straight != 0) {  // no other warp sees where it ends: the turn does not end within
+      const std::uint32_t room = x.pc < limit_pc ? limit_pc - x.pc : 1;
+      const std::uint32_t length = std::min(std::uint32_t{in.straight}, room);
+      run_straight(x, &in, length);
+      used += length;
+      x.split->pc += length;
+      continue;
+    }
     ++used;
     if (in.guarded) {
       const std::uint32_t p = *reinterpret_cast<const std::uint32_t*>(x.frame + in.guard);
@@ -105,7 +120,7 @@ std::uint32_t run_split(Exec& x, std::uint32_t budget, std::uint32_t limit_pc) {
         continue;
       }
     }
-    if (counting) count(x, in);
+    if (counting) count(x);
     if (has_wgmma) check_wgmma_registers(x, in);
     const Flow flow = in.run(x, in);
     if (flow == Flow::next) {
@@ -135,13 +150,12 @@ void stop_grid(Grid& grid) { grid.stopped = true; }
 namespace {
 
 /// Runs a warp for at most `budget` instructions; returns how many are left when it waits or ends.
-std::uint32_t run_warp(Run& run, Warp& warp, std::uint32_t budget) {
+std::uint32_t run_warp(Exec& x, Run& run, Warp& warp, std::uint32_t budget) {
   Grid& grid = *warp.block->grid;
   while (budget > 0 && !grid.stopped) {
     std::uint32_t limit_pc = 0;
     const std::size_t index = choose(run, warp, limit_pc);
     if (index == warp.splits.size()) return budget;
-    Exec x;
     bind_split(x, warp, index);
     const std::uint32_t used = run_split(x, budget, limit_pc);
     run.steps += used;
@@ -266,6 +280,7 @@ bool resolve_idle(Run& run) {
 
 void run_all(Run& run) {
   std::uint64_t turns = 0;
+  Exec x;  // one for all turns: it is bound to each
   start_blocks(run);
   while (unfinished(run)) {
     drop_dead(run);
@@ -281,7 +296,7 @@ void run_all(Run& run) {
     const std::size_t i = next.index;
     Warp* warp = run.ready[i];
     try {
-      const std::uint32_t left = run_warp(run, *warp, next.budget);
+      const std::uint32_t left = run_warp(x, run, *warp, next.budget);
       run.decisions.turn_ended(next.budget - left, left != 0);
     } catch (const MemoryLimit&) {
       limit_finding(*warp->block->grid,

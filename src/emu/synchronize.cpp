@@ -111,17 +111,22 @@ void add_copies(const Block& block, std::shared_ptr<Clock>& clock) {
 /// Raises the floor to what all threads know from now on. Returns whether that is all there is to
 /// know of the block's own copies.
 bool raise_floor(Block& block) {
-  std::uint32_t epoch = block.floor.epoch, least = ~std::uint32_t{0}, most = 0;
+  std::uint32_t epoch = block.floor.epoch;
+  for (std::size_t w = 0; w < block.warp_count(); ++w) {
+    const LaneClocks& c = block.warps[w]->clocks;
+    epoch = std::max(epoch, c.together ? c.epoch[0] : *std::ranges::max_element(c.epoch));
+  }
+  block.floor.epoch = epoch;
+  if (block.cp_users == 0) return true;
+  std::uint32_t least = ~std::uint32_t{0}, most = 0;
   for (std::size_t w = 0; w < block.warp_count(); ++w) {
     const LaneClocks& c = block.warps[w]->clocks;
     const auto lanes = static_cast<unsigned>(std::popcount(block.warps[w]->exist));
     for (unsigned lane = 0; lane < lanes; ++lane) {
-      epoch = std::max(epoch, c.epoch[lane]);
       least = std::min(least, c.copied[lane]);
       most = std::max(most, c.copied[lane]);
     }
   }
-  block.floor.epoch = epoch;
   block.floor.copies = std::max(block.floor.copies, least);
   return most <= block.floor.copies;
 }
@@ -129,6 +134,7 @@ bool raise_floor(Block& block) {
 }  // namespace
 
 void raise_epochs(Warp& warp, std::uint32_t mask) {
+  if (mask != ~std::uint32_t{0}) warp.clocks.together = false;
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     auto& e = warp.clocks.epoch[static_cast<unsigned>(std::countr_zero(left))];
     e = std::min(e + 1, kEpochCeiling);
@@ -172,8 +178,10 @@ void synchronize_block(Block& block) {
     for (std::size_t w = 0; w < block.warp_count(); ++w)
       block.warps[w]->clocks.unify(Knowledge(all));
   }
-  for (std::size_t w = 0; w < block.warp_count(); ++w)
+  for (std::size_t w = 0; w < block.warp_count(); ++w) {
     block.warps[w]->clocks.epoch.fill(next);
+    block.warps[w]->clocks.together = true;
+  }
   block.free_reader_lists();
 }
 

@@ -6,6 +6,7 @@
 #include "emu/code.h"
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -104,6 +105,18 @@ struct PendingWgmma {
   bool delivered = false;
   BulkAgent agent;
 };
+
+/// Calls `each(lane)` for the lanes of `mask`; all of them is usual, and vector code.
+template <class F>
+void for_lanes(std::uint32_t mask, F each) {
+  if (mask == ~std::uint32_t{0}) {
+    for (unsigned lane = 0; lane < 32; ++lane)
+      each(lane);
+    return;
+  }
+  for (; mask != 0; mask &= mask - 1)
+    each(static_cast<unsigned>(std::countr_zero(mask)));
+}
 
 struct Warp {
   Block* block = nullptr;

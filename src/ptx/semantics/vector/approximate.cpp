@@ -124,11 +124,10 @@ void on_halves(const LaneArgs& args) {
     const u32 code = encode<F, Rounding::rn, false>(x[i]);
     codes[i] = Ftz && (code & kExponent) == 0 ? code & F::kSign : code;
   }
-  Result<u32> result(args);
-  u32* out = result.out();
+  alignas(128) u32 out[kLanes];
   for (unsigned i = 0; i < kWarp; ++i)
     out[i] = Pair ? codes[i] | codes[i + kCount - kWarp] << 16 : codes[i];
-  result.done();
+  keep(target<u32>(args), out, args.mask);
 }
 
 template <class Function>

@@ -133,6 +133,7 @@ struct Dot2 {
 };
 
 void lookup3(const LaneArgs& args) {
+  if (args.mask != kAllLanes) return masked<u32>(args, lookup3);
   const u32* a = source<u32>(args, 0);
   const u32* b = source<u32>(args, 1);
   const u32* c = source<u32>(args, 2);
@@ -140,8 +141,7 @@ void lookup3(const LaneArgs& args) {
   u32 term[8];
   for (u32 i = 0; i < 8; ++i)
     term[i] = (table >> i & 1) != 0 ? ~0u : 0u;
-  Result<u32> result(args);
-  u32* out = result.out();
+  u32* out = target<u32>(args);
   TW_INDEPENDENT
   for (int i = 0; i < kLanes; ++i) {
     const u32 low = (~b[i] & ((~c[i] & term[0]) | (c[i] & term[1]))) |
@@ -150,7 +150,6 @@ void lookup3(const LaneArgs& args) {
                      (b[i] & ((~c[i] & term[6]) | (c[i] & term[7])));
     out[i] = (~a[i] & low) | (a[i] & high);
   }
-  result.done();
 }
 /// lop3.BoolOp d|p, a, b, c, table, q: p = (d != 0) BoolOp q.
 template <Bool B>
@@ -173,15 +172,14 @@ void lookup3_predicate(const LaneArgs& args) {
 
 template <class T>
 void select(const LaneArgs& args) {
+  if (args.mask != kAllLanes) return masked<Store<T>>(args, select<T>);
   const Store<T>* a = source<T>(args, 0);
   const Store<T>* b = source<T>(args, 1);
   const u32 p = predicate(args, 2);
-  Result<T> result(args);
-  Store<T>* out = result.out();
+  Store<T>* out = target<T>(args);
   TW_INDEPENDENT
   for (int i = 0; i < kLanes; ++i)
     out[i] = (p & kBit[i]) != 0 ? a[i] : b[i];
-  result.done();
 }
 /// slct with an integer c, and with a float c: not negative, where NaN counts as negative.
 template <class T>
@@ -198,11 +196,10 @@ struct SelectFloat {
 
 /// A cache policy is opaque, and no value depends on it.
 void create_policy(const LaneArgs& args) {
-  Result<u64> result(args);
-  u64* out = result.out();
+  if (args.mask != kAllLanes) return masked<u64>(args, create_policy);
+  u64* out = target<u64>(args);
   for (int i = 0; i < kLanes; ++i)
     out[i] = 0;
-  result.done();
 }
 
 template <template <class> class F>

@@ -38,8 +38,7 @@ void add_carry(const LaneArgs& args) {
   const T* a = source<T>(args, 0);
   const T* b = source<T>(args, 1);
   const u32 in = Reads ? *args.carry : 0;
-  Result<T> result(args);
-  T* out = result.out();
+  alignas(128) Store<T> out[kLanes];
   u32 carry = 0;
   for (int i = 0; i < kLanes; ++i) {
     const Wide extra = Reads ? ((in & kBit[i]) != 0 ? 1 : 0) : (Subtracts ? 1 : 0);
@@ -47,7 +46,7 @@ void add_carry(const LaneArgs& args) {
     carry |= ((sum >> (8 * sizeof(T))) & 1) != 0 ? kBit[i] : 0u;
     out[i] = static_cast<T>(sum);
   }
-  result.done();
+  keep(target<T>(args), out, args.mask);
   if (Writes) keep_carry(args, carry);
 }
 
@@ -60,8 +59,7 @@ void multiply_add_carry(const LaneArgs& args) {
   const U* b = source<T>(args, 1);
   const U* c = source<T>(args, 2);
   const u32 in = Reads ? *args.carry : 0;
-  Result<T> result(args);
-  U* out = result.out();
+  alignas(128) U out[kLanes];
   u32 carry = 0;
   for (int i = 0; i < kLanes; ++i) {
     const Wide product = static_cast<Wide>(get<T>(a[i])) * static_cast<Wide>(get<T>(b[i]));
@@ -72,7 +70,7 @@ void multiply_add_carry(const LaneArgs& args) {
     carry |= (partial < half) || (sum < partial) ? kBit[i] : 0u;
     out[i] = sum;
   }
-  result.done();
+  keep(target<T>(args), out, args.mask);
   if (Writes) keep_carry(args, carry);
 }
 

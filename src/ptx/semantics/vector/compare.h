@@ -66,11 +66,10 @@ void set_predicate(const LaneArgs& args) {
 }
 /// Shared by all the functions below, which are many and should stay small.
 [[gnu::noinline]] inline void store_value(const LaneArgs& args, u32 mask, u32 value) {
-  Result<u32> result(args);
-  u32* out = result.out();
+  alignas(128) u32 out[kLanes];
   for (int i = 0; i < kLanes; ++i)
     out[i] = (mask & kBit[i]) != 0 ? value : 0u;
-  result.done();
+  keep(target<u32>(args), out, args.mask);
 }
 template <MaskFn M, Bool B, u32 True>
 void set_value(const LaneArgs& args) {

@@ -24,12 +24,11 @@ void set_predicates(const LaneArgs& args) {
   keep_predicate(args, 1, q);
 }
 [[gnu::noinline]] void store_values(const LaneArgs& args, u32 low, u32 high, u32 value) {
-  Result<u32> result(args);
-  u32* out = result.out();
+  alignas(128) u32 out[kLanes];
   for (int i = 0; i < kLanes; ++i) {
     out[i] = ((low & kBit[i]) != 0 ? value : 0u) | ((high & kBit[i]) != 0 ? value << 16 : 0u);
   }
-  result.done();
+  keep(target<u32>(args), out, args.mask);
 }
 template <MaskFn Low, MaskFn High, Bool B, u32 True>
 void set_values(const LaneArgs& args) {

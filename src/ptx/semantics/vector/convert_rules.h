@@ -25,12 +25,11 @@ void convert(const LaneArgs& args) {
   using From = typename Load::Element;
   using To = decltype(Op::apply(typename Load::Value{}));
   const From* a = static_cast<const From*>(__builtin_assume_aligned(args.src[0], 128));
-  Result<To> result(args);
-  To* out = result.out();
+  if (args.mask != kAllLanes) return masked<To>(args, convert<Load, Op>);
+  To* out = static_cast<To*>(__builtin_assume_aligned(args.dst[0], 128));
   TW_INDEPENDENT
   for (int i = 0; i < kLanes; ++i)
     out[i] = Op::apply(Load::load(a[i]));
-  result.done();
 }
 
 template <class T>

@@ -30,12 +30,12 @@ struct ExtractField {
 
 template <class T>
 void insert_field(const LaneArgs& args) {
+  if (args.mask != kAllLanes) return masked<Store<T>>(args, insert_field<T>);
   const Store<T>* a = source<T>(args, 0);
   const Store<T>* b = source<T>(args, 1);
   const u32* c = source<u32>(args, 2);
   const u32* d = source<u32>(args, 3);
-  Result<T> result(args);
-  Store<T>* out = result.out();
+  Store<T>* out = target<T>(args);
   constexpr u32 kTop = kWidth<T> - 1;
   TW_INDEPENDENT
   for (int i = 0; i < kLanes; ++i) {
@@ -46,7 +46,6 @@ void insert_field(const LaneArgs& args) {
     const T field = pos > kTop ? T{0} : static_cast<T>(ones << (pos & kTop));
     out[i] = (b[i] & ~field) | ((a[i] << (pos & kTop)) & field);
   }
-  result.done();
 }
 
 TW_LANE u32 leading_zeros(u32 a) { return a == 0 ? 32u : static_cast<u32>(__builtin_clz(a)); }

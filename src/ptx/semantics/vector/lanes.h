@@ -105,60 +105,48 @@ inline void keep_predicate(const LaneArgs& args, unsigned i, u32 value) {
   if (to != nullptr) *to = (*to & ~args.mask) | (value & args.mask);
 }
 
-/// Where results go: straight to the register under a full mask, else by way of a spare array.
-template <class T>
-class Result {
- public:
-  explicit Result(const LaneArgs& args, unsigned i = 0)
-      : to_(target<T>(args, i)), out_(args.mask == kAllLanes ? to_ : spare_), mask_(args.mask) {}
-  Result(const Result&) = delete;
-  Result& operator=(const Result&) = delete;
-  Store<T>* out() { return static_cast<Store<T>*>(__builtin_assume_aligned(out_, 128)); }
-  void done() {
-    if (mask_ != kAllLanes) keep(to_, spare_, mask_);
-  }
-
- private:
-  alignas(128) Store<T> spare_[kLanes];
-  Store<T>* to_;
-  Store<T>* out_;
-  u32 mask_;
-};
+/// Runs `whole`, which computes all lanes of its one result, for the lanes in the mask only.
+template <class S>
+[[gnu::noinline]] void masked(const LaneArgs& args, LaneFn whole) {
+  alignas(128) S spare[kLanes];
+  LaneArgs inner = args;
+  inner.dst[0] = spare;
+  inner.mask = kAllLanes;
+  whole(inner);
+  keep(static_cast<S*>(args.dst[0]), spare, args.mask);
+}
 
 /// F::apply(a) -> D for each lane; likewise for two and three sources.
 template <class F, class D, class A>
 void map1(const LaneArgs& args) {
+  if (args.mask != kAllLanes) return masked<Store<D>>(args, map1<F, D, A>);
   const Store<A>* a = source<A>(args, 0);
-  Result<D> result(args);
-  Store<D>* d = result.out();
+  Store<D>* d = target<D>(args);
   TW_INDEPENDENT
   for (int i = 0; i < kLanes; ++i)
     d[i] = put<D>(F::apply(get<A>(a[i])));
-  result.done();
 }
 template <class F, class D, class A, class B>
 void map2(const LaneArgs& args) {
+  if (args.mask != kAllLanes) return masked<Store<D>>(args, map2<F, D, A, B>);
   const Store<A>* a = source<A>(args, 0);
   const Store<B>* b = source<B>(args, 1);
-  Result<D> result(args);
-  Store<D>* d = result.out();
+  Store<D>* d = target<D>(args);
   TW_INDEPENDENT
   for (int i = 0; i < kLanes; ++i)
     d[i] = put<D>(F::apply(get<A>(a[i]), get<B>(b[i])));
-  result.done();
 }
 template <class F, class D, class A, class B, class C>
 void map3(const LaneArgs& args) {
+  if (args.mask != kAllLanes) return masked<Store<D>>(args, map3<F, D, A, B, C>);
   const Store<A>* a = source<A>(args, 0);
   const Store<B>* b = source<B>(args, 1);
   const Store<C>* c = source<C>(args, 2);
-  Result<D> result(args);
-  Store<D>* d = result.out();
+  Store<D>* d = target<D>(args);
   TW_INDEPENDENT
   for (int i = 0; i < kLanes; ++i) {
     d[i] = put<D>(F::apply(get<A>(a[i]), get<B>(b[i]), get<C>(c[i])));
   }
-  result.done();
 }
 
 LaneFn find_integer(const Spec& spec);

@@ -8,8 +8,8 @@ namespace {
 /// D from N pieces of type P, the first in the low bits.
 template <class D, class P, unsigned N>
 void pack(const LaneArgs& args) {
-  Result<D> result(args);
-  Store<D>* out = result.out();
+  if (args.mask != kAllLanes) return masked<Store<D>>(args, pack<D, P, N>);
+  Store<D>* out = target<D>(args);
   TW_INDEPENDENT
   for (int i = 0; i < kLanes; ++i) {
     Store<D> whole = 0;
@@ -19,7 +19,6 @@ void pack(const LaneArgs& args) {
     }
     out[i] = whole;
   }
-  result.done();
 }
 template <class D, class P, unsigned N>
 void unpack(const LaneArgs& args) {
