@@ -33,7 +33,7 @@ struct Arithmetic {
   bool bits_xor = false;  ///< counts bits that differ instead of adding products
 };
 
-/// d = a * b + c. Sums in double and rounds once: tensor cores differ in low bits, except f64.
+/// d = a * b + c by the arithmetic of ptx/semantics/matrix.h.
 Tile multiply(const Tile& a, const Tile& b, const Tile& c, const Arithmetic& how);
 
 }  // namespace tilewright::emu::detail

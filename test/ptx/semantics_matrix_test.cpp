@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products against plain loops, and the decoding of packed operands.
+// Matrix products against plain loops.
 #include "ptx/semantics/matrix.h"
-#include "tilewright/error.h"
 
 #include <gtest/gtest.h>
 #include <random>
@@ -53,29 +52,6 @@ TEST(SemanticsMatrix, DoublesFuse) {
   double d[1];
   multiply_add({1, 1, 1}, a, b, c, d);
   EXPECT_EQ(d[0], 0x1p-104);
-}
-
-TEST(SemanticsMatrix, PackedElementsDecodeFromTheLowBits) {
-  const std::uint32_t halves[] = {0x4000'3c00, 0xc000'0001};
-  float values[8];
-  decode_elements(Type::f16, halves, 4, values);
-  EXPECT_EQ(values[0], 1.0f);
-  EXPECT_EQ(values[1], 2.0f);
-  EXPECT_EQ(values[2], 0x1p-24f);
-  EXPECT_EQ(values[3], -2.0f);
-  const std::uint32_t bytes[] = {0x7e38'ff01};
-  decode_elements(Type::e4m3, bytes, 4, values);
-  EXPECT_EQ(values[0], 0x1p-9f);
-  EXPECT_EQ(values[3], 448.0f);
-  const std::uint32_t word[] = {0x3f801fff};
-  decode_elements(Type::tf32, word, 1, values);
-  EXPECT_EQ(values[0], 1.0f);
-  std::int32_t integers[4];
-  decode_elements(Type::s8, bytes, 4, integers);
-  EXPECT_EQ(integers[1], -1);
-  decode_elements(Type::u8, bytes, 4, integers);
-  EXPECT_EQ(integers[1], 255);
-  EXPECT_THROW(decode_elements(Type::pred, bytes, 4, values), Error);
 }
 
 }  // namespace

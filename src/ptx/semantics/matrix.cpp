@@ -4,9 +4,6 @@
 
 #include "ptx/semantics/semantics.h"
 #include "ptx/semantics/vector/matrix_tables.h"
-#include "tilewright/error.h"
-
-#include <string>
 
 namespace tilewright::ptx::semantics {
 namespace {
@@ -31,10 +28,6 @@ const MatrixTables& tables() {
   static const MatrixTables chosen = choose_tables();
   return chosen;
 }
-[[noreturn]] void no_elements(Type type) {
-  throw Error(ErrorKind::internal,
-              "decode_elements: " + std::string(name(type)) + " is no matrix element type");
-}
 
 }  // namespace
 
@@ -50,17 +43,6 @@ void multiply_add(const MatrixExtent& extent, const std::int32_t* a, const std::
                   const std::int32_t* c, std::int32_t* d, IntegerOverflow overflow) {
   (overflow == IntegerOverflow::saturate ? tables().saturating : tables().wrapping)(extent, a, b, c,
                                                                                     d);
-}
-
-void decode_elements(Type type, const std::uint32_t* words, int count, float* out) {
-  const DecodeFloats decode = tables().decode_floats(type);
-  if (decode == nullptr) no_elements(type);
-  decode(words, count, out);
-}
-void decode_elements(Type type, const std::uint32_t* words, int count, std::int32_t* out) {
-  const DecodeIntegers decode = tables().decode_integers(type);
-  if (decode == nullptr) no_elements(type);
-  decode(words, count, out);
 }
 
 }  // namespace tilewright::ptx::semantics

@@ -26,10 +26,4 @@ enum class IntegerOverflow : std::uint8_t { wrap, saturate };
 void multiply_add(const MatrixExtent& extent, const std::int32_t* a, const std::int32_t* b,
                   const std::int32_t* c, std::int32_t* d, IntegerOverflow overflow);
 
-/// `count` elements, packed from the low bits of `words` on, as floats. Types f16 bf16 tf32 f32
-/// e4m3 e5m2 and, in bytes of their own as mma.kind::f8f6f4 has them, e2m3 e3m2 e2m1.
-void decode_elements(Type type, const std::uint32_t* words, int count, float* out);
-/// `count` s8 or u8 elements packed likewise.
-void decode_elements(Type type, const std::uint32_t* words, int count, std::int32_t* out);
-
 }  // namespace tilewright::ptx::semantics

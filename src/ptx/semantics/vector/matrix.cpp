@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products and the decoding of their operands.
+// Matrix products of every type.
 #include "ptx/semantics/matrix.h"
 
-#include "ptx/semantics/vector/formats.h"
+#include "ptx/semantics/vector/lanes.h"
 #include "ptx/semantics/vector/matrix_tables.h"
 
 namespace tilewright::ptx::semantics::TW_ISA {
@@ -60,61 +60,10 @@ void multiply_integers(const MatrixExtent& extent, const s32* a, const s32* b, c
   }
 }
 
-template <class F, int Bits>
-void decode_packed(const u32* words, int count, float* out) {
-  constexpr int kPerWord = 32 / Bits;
-  for (int i = 0; i < count; ++i) {
-    out[i] = decode<F>(words[i / kPerWord] >> (i % kPerWord * Bits));
-  }
-}
-void decode_floats(const u32* words, int count, float* out) {
-  for (int i = 0; i < count; ++i)
-    out[i] = as_float(words[i]);
-}
-/// A tf32 operand's low 13 bits are ignored.
-void decode_tf32(const u32* words, int count, float* out) {
-  for (int i = 0; i < count; ++i)
-    out[i] = as_float(words[i] & 0xffffe000u);
-}
-template <class T>
-void decode_bytes(const u32* words, int count, s32* out) {
-  for (int i = 0; i < count; ++i)
-    out[i] = static_cast<T>(words[i / 4] >> (i % 4 * 8));
-}
-
-DecodeFloats find_decode_floats(Type type) {
-  switch (type) {
-    case Type::f16:
-      return decode_packed<F16, 16>;
-    case Type::bf16:
-      return decode_packed<Bf16, 16>;
-    case Type::tf32:
-      return decode_tf32;
-    case Type::f32:
-      return decode_floats;
-    case Type::e4m3:
-      return decode_packed<E4m3, 8>;
-    case Type::e5m2:
-      return decode_packed<E5m2, 8>;
-    case Type::e2m3:
-      return decode_packed<E2m3, 8>;
-    case Type::e3m2:
-      return decode_packed<E3m2, 8>;
-    case Type::e2m1:
-      return decode_packed<E2m1, 8>;
-    default:
-      return nullptr;
-  }
-}
-DecodeIntegers find_decode_integers(Type type) {
-  return type == Type::s8 ? decode_bytes<s8> : type == Type::u8 ? decode_bytes<u8> : nullptr;
-}
-
 }  // namespace
 
 MatrixTables matrix_tables() {
-  return {multiply<float>,         multiply<double>,   multiply_integers<false>,
-          multiply_integers<true>, find_decode_floats, find_decode_integers};
+  return {multiply<float>, multiply<double>, multiply_integers<false>, multiply_integers<true>};
 }
 
 }  // namespace tilewright::ptx::semantics::TW_ISA

@@ -6,9 +6,6 @@
 
 namespace tilewright::ptx::semantics {
 
-using DecodeFloats = void (*)(const std::uint32_t*, int, float*);
-using DecodeIntegers = void (*)(const std::uint32_t*, int, std::int32_t*);
-
 struct MatrixTables {
   void (*floats)(const MatrixExtent&, const float*, const float*, const float*, float*);
   void (*doubles)(const MatrixExtent&, const double*, const double*, const double*, double*);
@@ -16,8 +13,6 @@ struct MatrixTables {
                    const std::int32_t*, std::int32_t*);
   void (*saturating)(const MatrixExtent&, const std::int32_t*, const std::int32_t*,
                      const std::int32_t*, std::int32_t*);
-  DecodeFloats (*decode_floats)(Type);  ///< null for a type that is no such element
-  DecodeIntegers (*decode_integers)(Type);
 };
 
 #define TW_DECLARE_MATRIX(LEVEL) \
