@@ -227,8 +227,9 @@ struct WordAccess {
     report(x,
            {.kind = Kind::proxy_fence,
             .lane = lane,
-            .message = "lets the " + std::string(actor.name) + " " + what(access).substr(0, 5) +
-                       " 4 bytes at " + describe_address(x, target, address) +
+            .message = "lets the " + std::string(actor.name) + " " +
+                       what(access).substr(0, what(access).size() - 1) + " 4 bytes at " +
+                       describe_address(x, target, address) +
                        " that were written by an ordinary store with no fence.proxy.async "
                        "between",
             .range = Range{space_name(target.space), address, 4, object_name(x, target, address)},
