@@ -45,11 +45,16 @@ function(tilewright_test_main)
   target_link_libraries(tilewright_test_main PUBLIC GTest::gtest PRIVATE tilewright_flags)
 endfunction()
 
-# tilewright_program(NAME SOURCES file...): a program that links every part, for examples, benchmarks, fuzz targets.
+# tilewright_program(NAME SOURCES file... [PARTS part...]): a program for examples, benchmarks, fuzz targets; it links every
+# part unless some are named.
 function(tilewright_program name)
-  cmake_parse_arguments(ARG "" "" "SOURCES" ${ARGN})
-  get_property(parts GLOBAL PROPERTY TILEWRIGHT_PARTS)
-  list(REVERSE parts)
+  cmake_parse_arguments(ARG "" "" "SOURCES;PARTS" ${ARGN})
+  if(ARG_PARTS)
+    list(TRANSFORM ARG_PARTS PREPEND tilewright_ OUTPUT_VARIABLE parts)
+  else()
+    get_property(parts GLOBAL PROPERTY TILEWRIGHT_PARTS)
+    list(REVERSE parts)
+  endif()
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${parts} tilewright_flags)
