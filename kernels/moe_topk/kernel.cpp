@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device side of moe_topk: a warp chooses the experts of a token.
 #include "kernels/moe_topk/moe_topk.h"
+#include "tilewright/bit.h"
 #include "tilewright/control.h"
 #include "tilewright/fragment.h"
 #include "tilewright/math.h"
@@ -8,6 +9,7 @@
 #include "tilewright/thread.h"
 #include "tilewright/warp.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace tilewright {
@@ -50,12 +52,44 @@ Value exp_below(const Value& x, const Value& largest) {
   return select(power > 0.0f && x != largest, refined, power);
 }
 
-/// sigmoid(x) within 3 ulp: correctly rounded divisions would be most of the instructions.
+/// sigmoid(x) within 2.6 ulp: that of e^-|x| (1.1), half for each operation that follows. Correctly
+/// rounded divisions would be most of the instructions.
 Value quick_sigmoid(const Value& x) {
-  Value divisor = exp(-x) + 1.0f;
+  Value power = exp(-abs(x));
+  Value divisor = power + 1.0f;
   Value reciprocal = rcp_approx(divisor);
   Value refined = fma(reciprocal, fma(-divisor, reciprocal, 1.0f), reciprocal);
-  return select(reciprocal > 0.0f, refined, reciprocal);  // 1 / infinity is 0
+  return select(x < 0.0f, power * refined, refined);
+}
+
+/// The largest key of some experts, and the first of them that has it.
+struct Place {
+  Value key, index;
+};
+Place larger(const Place& first, const Place& second) {
+  Value index = select(first.key >= second.key, first.index, second.index);
+  return {max(first.key, second.key), index};
+}
+
+/// The two largest keys of some experts.
+struct TopTwo {
+  Value best, second;
+};
+TopTwo merge(const TopTwo& a, const TopTwo& b) {
+  return {max(a.best, b.best), max(min(a.best, b.best), max(a.second, b.second))};
+}
+
+/// Combines neighbours in a tree, for short chains of dependent instructions.
+template <class T, class Combine>
+T over_tree(std::vector<T> level, const Combine& combine) {
+  while (level.size() > 1) {
+    std::vector<T> next;
+    for (std::size_t i = 0; i + 1 < level.size(); i += 2)
+      next.push_back(combine(level[i], level[i + 1]));
+    if (level.size() % 2 == 1) next.push_back(level.back());
+    level.swap(next);
+  }
+  return level.front();
 }
 
 struct TopkTensors {
@@ -74,7 +108,7 @@ class TopkKernel {
         shared_weight_(shared_weight),
         lane_(lane_idx()),
         group_(lane_ / config.lanes),
-        first_(group_ * config.group_size() + lane_ % config.lanes * config.vector_elems) {}
+        first_(group_ * config.group_size() + lane_ % config.lanes * held()) {}
 
   void run() {
     Int tokens = t_.logits.shape()[0].value();
@@ -87,14 +121,12 @@ class TopkKernel {
   /// What lane i knows of the choices i, i + 32, ...: one of each a round.
   struct Chosen {
     std::vector<Var> keys, experts;
+    std::vector<Var> shares;  ///< sigmoids, before a bias was added
   };
 
   int rounds() const { return (c_.columns() + 31) / 32; }
-  int held() const { return c_.accesses * c_.vector_elems; }  // experts of a lane
-  /// Of the lane's expert i, from its first one on.
-  int distance(int i) const {
-    return i / c_.vector_elems * c_.lanes * c_.vector_elems + i % c_.vector_elems;
-  }
+  /// Neighbouring experts of a lane, so that lanes are in the order of their experts.
+  int held() const { return c_.accesses * c_.vector_elems; }
 
   void route(const Value& token) {
     std::optional<Value> bound;
@@ -104,22 +136,23 @@ class TopkKernel {
     std::optional<Value> sum;
     if (c_.scoring == Scoring::softmax && !c_.renormalize) sum.emplace(sum_of_all());
     Chosen chosen = choose();
-    std::vector<Value> weights = c_.scoring == Scoring::sigmoid ? sigmoid_weights(token, chosen)
-                                                                : softmax_weights(chosen, sum);
+    std::vector<Value> weights =
+        c_.scoring == Scoring::sigmoid ? sigmoid_weights(chosen) : softmax_weights(chosen, sum);
     Value padding = bound ? token >= bound->to(token.type()) : constant(pred, false);
     for (int round = 0; round < rounds(); ++round)
       write(token, round, chosen, weights[static_cast<std::size_t>(round)], padding);
   }
 
   void load_keys(const Value& token) {
-    for (int access = 0; access < c_.accesses; ++access) {
-      int offset = distance(access * c_.vector_elems);
-      Value inside =
-          group_ < c_.groups && lane_ % c_.lanes * c_.vector_elems + offset < c_.group_size();
-      Value column = first_ + offset;
+    for (int first = 0; first < held(); first += c_.vector_elems) {
+      Value inside = group_ < c_.groups && lane_ % c_.lanes * held() + first < c_.group_size();
+      Value column = first_ + first;
       Fragment score = load_if(inside, t_.logits(token, column), c_.vector_elems).to(f32);
-      if (c_.scoring == Scoring::sigmoid)
+      if (c_.scoring == Scoring::sigmoid) {
         score = map(score, [](const Value& x) { return quick_sigmoid(x); });
+        for (int i = 0; i < c_.vector_elems; ++i)
+          shares_.emplace_back(score[i]);
+      }
       if (t_.bias) score = score + load_if(inside, (*t_.bias)(column), c_.vector_elems);
       for (int i = 0; i < c_.vector_elems; ++i)
         keys_.emplace_back(select(inside, key_of(score[i]), kTaken));
@@ -129,33 +162,39 @@ class TopkKernel {
   /// Experts of groups that are not kept count as -infinity. A group's score is the sum of its two
   /// best experts, a NaN among them -infinity; equal scores go to the lower group.
   void mask_groups() {
-    Var best(u32, kTaken), second(u32, kTaken);
-    for (const Var& key : keys_) {
-      second = max(second, min(best, key));
-      best = max(best, key);
-    }
+    std::vector<TopTwo> singles;
+    for (const Var& key : keys_)
+      singles.push_back({key, constant(u32, kTaken)});
+    TopTwo own = over_tree(singles, merge);
+    Var best(own.best), second(own.second);
     for (int mask = c_.lanes / 2; mask > 0; mask /= 2) {
-      Value other = shuffle_xor(best, mask), other_second = shuffle_xor(second, mask);
-      second = max(min(best, other), max(second, other_second));
-      best = max(best, other);
+      TopTwo both = merge({best, second}, {shuffle_xor(best, mask), shuffle_xor(second, mask)});
+      best = both.best;
+      second = both.second;
     }
-    auto score = [](const Var& key) { return score_of(max(key, constant(u32, kMinusInfinity))); };
+    auto score = [](const Value& key) { return score_of(max(key, constant(u32, kMinusInfinity))); };
     Value sum = c_.group_size() == 1 ? score(best) : score(best) + score(second);
-    Value mine = key_of(sum);
-    Var better(s32, 0);
-    for (int group = 0; group < c_.groups; ++group) {
-      Value other = shuffle(mine, group * c_.lanes);
-      Value before = other > mine || (other == mine && constant(s32, group) < group_);
-      better += select(before, constant(s32, 1), 0);
-    }
-    Value kept = better < c_.topk_group;
+    Value kept = better_groups(key_of(sum)) < c_.topk_group;
     for (Var& key : keys_)
       key = select(kept || key == kTaken, key, constant(u32, kMinusInfinity));
   }
 
+  /// How many groups come before the lane's: its lanes share the comparisons.
+  Value better_groups(const Value& mine) const {
+    Value lanes = constant(u32, (1u << c_.lanes) - 1) << (group_ * c_.lanes).bitcast(u32);
+    Var better(u32, 0);
+    for (int first = 0; first < c_.groups; first += c_.lanes) {
+      Value group = lane_ % c_.lanes + first;
+      Value other = shuffle(mine, group * c_.lanes % 32);
+      Value before = group < c_.groups && (other > mine || (other == mine && group < group_));
+      better += popc(ballot(before) & lanes);
+    }
+    return Value(better).bitcast(s32);
+  }
+
   /// The sum of e^(logit - largest) over all experts that are no NaN; 0 if there is none.
   Value sum_of_all() const {
-    Value largest = score_of(redux_max(largest_key()));
+    Value largest = score_of(redux_max(largest_key().key));
     Var sum(f32, 0.0f);
     for (const Var& key : keys_) {
       Value x = score_of(key);
@@ -165,46 +204,62 @@ class TopkKernel {
     return warp_reduce(sum, add);
   }
 
-  Value largest_key() const {
-    std::vector<Value> level(keys_.begin(), keys_.end());
-    while (level.size() > 1) {  // a tree, for short chains of dependent instructions
-      std::vector<Value> next;
-      for (std::size_t i = 0; i + 1 < level.size(); i += 2)
-        next.push_back(max(level[i], level[i + 1]));
-      if (level.size() % 2 == 1) next.push_back(level.back());
-      level.swap(next);
-    }
-    return level.front();
+  Place largest_key() const {
+    std::vector<Place> places;
+    for (int i = 0; i < held(); ++i)
+      places.push_back({keys_[static_cast<std::size_t>(i)], constant(s32, i)});
+    return over_tree(places, larger);
   }
 
-  /// K times the largest key that is left, of the lowest expert among equals.
   Chosen choose() {
     Chosen chosen;
     for (int round = 0; round < rounds(); ++round) {
       chosen.keys.emplace_back(u32, kTaken);
       chosen.experts.emplace_back(s32, 0);
+      chosen.shares.emplace_back(f32, 0.0f);
     }
-    for_(c_.k, [&](const Value& choice) {
-      Value best = redux_max(largest_key());
-      Var candidate(s32, c_.experts * 2);  // beyond every expert
-      for (int i = held(); i-- > 0;) {
-        candidate =
-            select(keys_[static_cast<std::size_t>(i)] == best, first_ + distance(i), candidate);
-      }
-      Value expert = redux_min(candidate);
-      Value here = expert - first_;
-      for (int i = 0; i < held(); ++i) {
-        Var& key = keys_[static_cast<std::size_t>(i)];
-        key = select(here == distance(i), constant(u32, kTaken), key);
-      }
-      for (int round = 0; round < rounds(); ++round) {
-        auto r = static_cast<std::size_t>(round);
-        Value mine = choice == lane_ + round * 32;
-        chosen.keys[r] = select(mine, best, chosen.keys[r]);
-        chosen.experts[r] = select(mine, expert, chosen.experts[r]);
-      }
-    });
+    if (c_.unrolled) {
+      for (int choice = 0; choice < c_.k; ++choice)
+        choose_next(constant(s32, choice), chosen);
+    } else {
+      for_(c_.k, [&](const Value& choice) { choose_next(choice, chosen); });
+    }
     return chosen;
+  }
+
+  /// The largest key that is left, of the lowest expert among equals: of the first lane that has
+  /// it.
+  void choose_next(const Value& choice, Chosen& chosen) {
+    Place mine = largest_key();
+    Value best = redux_max(mine.key);
+    Value ties = ballot(mine.key == best);
+    Value lower_lanes = (constant(u32, 1) << lane_.bitcast(u32)) - 1;
+    Value owns = mine.key == best && (ties & lower_lanes) == 0;
+    Value owner = clz(brev(ties));
+    Value expert = shuffle(first_ + mine.index, owner);
+    std::optional<Value> share;
+    if (!shares_.empty()) {
+      share.emplace(shuffle(share_of(mine.index), owner));
+      if (c_.unrolled) chosen_shares_.push_back(select(best > kNan, *share, 0.0f));
+    }
+    for (int i = 0; i < held(); ++i) {
+      Var& key = keys_[static_cast<std::size_t>(i)];
+      key = select(owns && mine.index == i, constant(u32, kTaken), key);
+    }
+    for (int round = 0; round < rounds(); ++round) {
+      auto r = static_cast<std::size_t>(round);
+      Value here = choice == lane_ + round * 32;
+      chosen.keys[r] = select(here, best, chosen.keys[r]);
+      chosen.experts[r] = select(here, expert, chosen.experts[r]);
+      if (share) chosen.shares[r] = select(here, *share, chosen.shares[r]);
+    }
+  }
+
+  Value share_of(const Value& index) const {
+    Var share(shares_.front());
+    for (std::size_t i = 1; i < shares_.size(); ++i)
+      share = select(index == static_cast<int>(i), shares_[i], share);
+    return share;
   }
 
   /// Over all choices of the token, lanes first; choices that are NaN or none count as 0.
@@ -213,6 +268,17 @@ class TopkKernel {
     for (const Value& part : parts)
       sum += part;
     return warp_reduce(sum, add);
+  }
+
+  /// What every lane knows, added as sum_of_chosen() does.
+  static Value sum_of_lanes(std::vector<Value> parts) {
+    for (std::size_t half = 16; half > 0; half /= 2) {
+      std::vector<Value> sums;
+      for (std::size_t i = 0; i < std::min(half, parts.size()); ++i)
+        sums.push_back(i + half < parts.size() ? parts[i] + parts[i + half] : parts[i]);
+      parts.swap(sums);
+    }
+    return parts.front();
   }
 
   std::vector<Value> softmax_weights(const Chosen& chosen, const std::optional<Value>& all) const {
@@ -228,17 +294,14 @@ class TopkKernel {
     return weights;
   }
 
-  std::vector<Value> sigmoid_weights(const Value& token, const Chosen& chosen) const {
+  std::vector<Value> sigmoid_weights(const Chosen& chosen) const {
     std::vector<Value> scores;
-    for (std::size_t r = 0; r < chosen.keys.size(); ++r) {
-      Value number = Value(chosen.keys[r]) > kNan;
-      Fragment logit = load_if(number, t_.logits(token, chosen.experts[r]), 1).to(f32);
-      Value score = sigmoid(logit[0].get());
-      scores.push_back(select(number && score == score, score, 0.0f));
-    }
+    for (std::size_t r = 0; r < chosen.keys.size(); ++r)
+      scores.push_back(select(Value(chosen.keys[r]) > kNan, chosen.shares[r], 0.0f));
     std::vector<Value> weights;
     std::optional<Value> sum;
-    if (c_.renormalize) sum.emplace(sum_of_chosen(scores) + 1e-20f);
+    if (c_.renormalize)
+      sum.emplace((c_.unrolled ? sum_of_lanes(chosen_shares_) : sum_of_chosen(scores)) + 1e-20f);
     weights.reserve(scores.size());
     for (const Value& score : scores)
       weights.push_back((sum ? score / *sum : score) * scale_);
@@ -266,6 +329,8 @@ class TopkKernel {
   Value lane_, group_;
   Value first_;  // the lane's first expert
   std::vector<Var> keys_;
+  std::vector<Value> shares_;         // of the same experts: sigmoids alone
+  std::vector<Value> chosen_shares_;  // of a loop that is unrolled
 };
 
 }  // namespace

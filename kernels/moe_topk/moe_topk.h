@@ -39,7 +39,7 @@ struct MoeTopkOptions {
 };
 
 /// The specialisation besides the facts of the arguments. A warp has a token; its lanes are split
-/// evenly among the groups, each lane with `accesses` vectors of its group's experts.
+/// evenly among the groups, each lane with `accesses` vectors of neighbouring experts.
 struct MoeTopkConfig {
   Scoring scoring = Scoring::softmax;
   bool renormalize = true;
@@ -48,7 +48,8 @@ struct MoeTopkConfig {
   int lanes = 32;        ///< of a group
   int vector_elems = 1;  ///< divides a group's experts
   int accesses = 1;
-  int warps = 1;  ///< of a block
+  int warps = 1;          ///< of a block
+  bool unrolled = false;  ///< the loop over choices
   friend bool operator==(const MoeTopkConfig&, const MoeTopkConfig&) = default;
   int group_size() const { return experts / groups; }
   int columns() const { return k + shared_experts; }

@@ -16,19 +16,24 @@ constexpr std::int64_t kMaxExperts = 4096;  // that a warp holds in registers
 constexpr std::int64_t kMaxChosen = 64;
 constexpr std::int64_t kMaxGroups = 32;  // one lane each at least
 
-constexpr std::array<tune::KeySpec, 3> kKeys{
-    {{"bits"}, {"experts", tune::Match::nearest}, {"tokens", tune::Match::nearest}}};
+constexpr std::array<tune::KeySpec, 4> kKeys{{{"bits"},
+                                              {"experts", tune::Match::nearest},
+                                              {"k", tune::Match::nearest},
+                                              {"tokens", tune::Match::nearest}}};
 constexpr std::array kWarps{1, 2, 4, 8};
-constexpr std::array<tune::Knob, 1> kKnobs{{{"warps", kWarps}}};
+constexpr std::array kUnrolled{0, 1};
+constexpr std::array<tune::Knob, 2> kKnobs{{{"warps", kWarps}, {"unrolled", kUnrolled}}};
 constexpr std::array<tune::Reducible, 1> kReducible{{{"T", 300}}};
 
 /// Blocks of one warp until every multiprocessor has one.
 tune::Config standard(const DeviceProperties& device, const tune::Key& key) {
   constexpr int kWarpsOfManyTokens = 4;
-  return {key[2] > device.sm_count ? kWarpsOfManyTokens : 1};
+  return {key[3] > device.sm_count ? kWarpsOfManyTokens : 1, 0};
 }
-bool valid(const DeviceProperties&, const tune::Key&, const tune::Config& config) {
-  return config[0] >= 1 && config[0] <= kWarps.back();
+bool valid(const DeviceProperties&, const tune::Key& key, const tune::Config& config) {
+  constexpr std::int64_t kMostUnrolled = 16;
+  const bool known = config[1] == 0 || (config[1] == 1 && key[2] <= kMostUnrolled);
+  return known && config[0] >= 1 && config[0] <= kWarps.back();
 }
 constexpr tune::Space kSpace{"moe_topk", kKeys, kKnobs, standard, valid, kReducible};
 
@@ -140,7 +145,8 @@ std::string to_string(const MoeTopkConfig& c) {
          " k=" + std::to_string(c.k) + "+" + std::to_string(c.shared_experts) +
          " g=" + std::to_string(c.topk_group) + "/" + std::to_string(c.groups) +
          " l=" + std::to_string(c.lanes) + " v=" + std::to_string(c.vector_elems) +
-         " n=" + std::to_string(c.accesses) + " w=" + std::to_string(c.warps);
+         " n=" + std::to_string(c.accesses) + " w=" + std::to_string(c.warps) +
+         (c.unrolled ? " unrolled" : "");
 }
 
 MoeTopkPlan plan_moe_topk(const DeviceProperties& device, const MoeTopkTensors& tensors,
@@ -164,8 +170,10 @@ MoeTopkPlan plan_moe_topk(const DeviceProperties& device, const MoeTopkTensors& 
   if (config.topk_group == config.groups) config.groups = config.topk_group = 1;  // all are kept
   share_experts(config, tensors.logits);
   std::int64_t tokens = tensors.logits.shape[0];
-  config.warps =
-      tune::choose(kSpace, device, {bits(tensors.logits.type), config.experts, tokens})[0];
+  tune::Config chosen =
+      tune::choose(kSpace, device, {bits(tensors.logits.type), config.experts, config.k, tokens});
+  config.warps = chosen[0];
+  config.unrolled = chosen[1] == 1;
   constexpr DynamicModes kRows{.extents = 1, .strides = 1};
   auto fixed = [](const std::optional<View>& view) {
     return view ? std::optional(tensor_arg(*view)) : std::nullopt;

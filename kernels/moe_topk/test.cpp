@@ -2,6 +2,7 @@
 // moe_topk against its float64 reference: scorings, groups, ties, NaN and infinities, padding.
 #include "kernels/moe_topk/moe_topk.h"
 #include "operator_fixture.h"
+#include "tilewright/tune.h"
 
 #include <cmath>
 #include <set>
@@ -69,6 +70,27 @@ TEST_F(MoeTopk, TakesLogitsOfAllTypesAndWritesBothKindsOfIds) {
 TEST_F(MoeTopk, RoutesManyTokensInBlocksOfSeveralWarps) {
   for (std::int64_t tokens : {4, 5, 127, 129}) {  // the emulator has four multiprocessors
     run(topk, {random("logits", bf16, {tokens, 128}, 2)}, {{"k", "8"}});
+  }
+}
+
+TEST_F(MoeTopk, GivesTheSameBitsInEveryConfiguration) {
+  for (const char* k : {"1", "3", "8", "16"}) {
+    for (const char* scoring : {"softmax", "sigmoid"}) {
+      std::vector<Array> given{random("logits", f32, {5, 100}, 3), random("bias", f32, {100}, 0.1)};
+      if (scoring == std::string_view("softmax")) given.pop_back();
+      Options options{{"k", k}, {"scoring", scoring}};
+      const tune::Watch watch;
+      std::vector<Array> first = run(topk, given, options);
+      ASSERT_EQ(watch.lookups().size(), 1U);
+      const tune::Lookup lookup = watch.lookups()[0];
+      for (const tune::Config& config :
+           tune::candidates(*lookup.space, device.properties(), lookup.key)) {
+        const tune::Pin pin(*lookup.space, config);
+        std::vector<Array> again = run(topk, given, options);
+        for (std::size_t i = 0; i < first.size(); ++i)
+          EXPECT_EQ(again[i].bytes, first[i].bytes) << tune::config_text(*lookup.space, config);
+      }
+    }
   }
 }
 
