@@ -162,6 +162,10 @@ TABLE = {
     # cos(r) = 1 - z / 2 + z^2 q(z)
     "cos_f64": (lambda z: (cos(sqrt(z)) - 1 + z / 2) / z**2, lambda z: z**2 / cos(sqrt(z)),
                 mpf("1e-6"), (pi / 4 * mpf("1.001"))**2, 5, f64),
+    # Those of kernels/rope_table: within 2^-52
+    "sin_table_f64": (*odd(sin, pi / 4 * mpf("1.001")), 5, f64),
+    "cos_table_f64": (lambda z: (cos(sqrt(z)) - 1 + z / 2) / z**2, lambda z: z**2 / cos(sqrt(z)),
+                      mpf("1e-6"), (pi / 4 * mpf("1.001"))**2, 4, f64),
     # sin(pi f) = f q(f^2)
     "sin_pi_f64": (lambda z: sin(pi * sqrt(z)) / sqrt(z), lambda z: sqrt(z) / sin(pi * sqrt(z)),
                    tiny**2, mpf("0.25"), 7, f64),

@@ -2,37 +2,109 @@
 // The device side of rope_table: a thread computes one frequency, then some positions of it.
 #include "kernels/rope_table/rope_table.h"
 #include "tilewright/control.h"
+#include "tilewright/fragment.h"
 #include "tilewright/math.h"
 #include "tilewright/thread.h"
 
+#include <algorithm>
+#include <span>
+
 namespace tilewright {
 namespace {
+
+// scripts/minimax.py, sin_table_f64 and cos_table_f64
+constexpr double kSin[] = {-0x1.5555555555548p-3, 0x1.111111110f733p-7,   -0x1.a01a019be9d78p-13,
+                           0x1.71de35560bbebp-19, -0x1.ae5e4c59909fcp-26, 0x1.5d8b9abfe6eb1p-33};
+constexpr double kCos[] = {-0x1p-1,
+                           0x1.5555555552d78p-5,
+                           -0x1.6c16c16717293p-10,
+                           0x1.a019fa551f515p-16,
+                           -0x1.27e006a2f2210p-22,
+                           0x1.1bbcf7be820e8p-29};
+constexpr int kPositionsTogether = 4;  // in a turn of the loop, which loads the constants anew
+constexpr double kRoundToInteger = 0x1.8p52;
+
+Value real(double x) { return constant(f64, x); }
+Value polynomial(const Value& x, std::span<const double> coefficients) {
+  if (coefficients.size() == 1) return real(coefficients.front());
+  return fma(polynomial(x, coefficients.subspan(1)), x, real(coefficients.front()));
+}
 
 class RopeTableKernel {
  public:
   RopeTableKernel(const RopeTableConfig& config, std::int64_t width)
       : c_(config), half_(static_cast<int>(width / 2)) {}
 
-  void operator()(const Tensor& table, const Value& theta, const Value& factor, const Value& begin,
-                  const Value& width, const Value& magnitude) const {
+  void operator()(const Tensor& table, const Value& rate, const Value& rate_rest,
+                  const Value& factor, const Value& begin, const Value& width,
+                  const Value& magnitude) const {
     Type index = c_.wide_index ? s64 : s32;
     Value id = block_idx().x.to(index) * c_.threads + linear_thread_idx().to(index);
     Value column = (id % half_).to(s32);
     Value first = id / half_ * c_.positions;
     Value count = to_value(table.shape()[0].value()).to(index);
     if_(first < count, [&] {
-      Value trained = pow(theta, column.to(f64) * -2.0 / (2.0 * half_));
+      Value trained = power(column.to(f64), rate, rate_rest);
       Value inverse = scaled(trained, column, factor, begin, width);
-      for_(first, min(first + c_.positions, count), 1, [&](const Value& position) {
-        Value angle = angle_of(position, inverse);
-        Value cosine = times(cos(angle), magnitude), sine = times(sin(angle), magnitude);
-        table(position, column) = cosine.to(f32).to(table.type());
-        table(position, column + half_) = sine.to(f32).to(table.type());
+      const int together = c_.far ? 1 : std::min(c_.positions, kPositionsTogether);
+      Value end = min(first + c_.positions, count);
+      for_(first, end, together, [&](const Value& from) {
+        for (int i = 0; i < together; ++i)
+          write(table, from + i, from + i < end, column, inverse, magnitude);
       });
     });
   }
 
  private:
+  void write(const Tensor& table, const Value& position, const Value& inside, const Value& column,
+             const Value& inverse, const Value& magnitude) const {
+    const Turn turn = turn_of(angle_of(position, inverse), magnitude);
+    store_if(inside, table(position, column), single(turn.cosine.to(table.type())));
+    store_if(inside, table(position, column + half_), single(turn.sine.to(table.type())));
+  }
+  static Fragment single(const Value& x) {
+    Fragment one(x.type(), 1);
+    one[0] = x;
+    return one;
+  }
+
+  struct Turn {
+    Value cosine, sine;  ///< f32
+  };
+
+  /// e^(i rate), where the rest of a rounded product is made good.
+  static Value power(const Value& i, const Value& rate, const Value& rate_rest) {
+    Value exponent = i * rate;
+    Value rest = fma(i, rate_rest, fma(i, rate, -exponent));
+    Value near = exp(exponent);
+    return fma(near, rest, near);
+  }
+
+  Turn turn_of(const Value& angle, const Value& magnitude) const {
+    if (c_.far) return {times(cos(angle), magnitude).to(f32), times(sin(angle), magnitude).to(f32)};
+    return near_turn(angle, magnitude);
+  }
+
+  /// Within 2^-51 of both for |angle| < 2^20. No f32 there lies closer to a multiple of pi/2 than
+  /// 2^-32, so that two parts of it suffice; what is left of an f64 has an absolute error of 2^-52.
+  Turn near_turn(const Value& angle, const Value& magnitude) const {
+    Value rounded = fma(angle, real(0x1.45f306dc9c883p-1), real(kRoundToInteger));
+    Value n = rounded - real(kRoundToInteger);
+    Value rest = fma(n, real(-0x1.1a62633145c07p-54), fma(n, real(-0x1.921fb54442d18p+0), angle));
+    Value z = rest * rest;
+    Value sine = times(fma(z * rest, polynomial(z, kSin), rest), magnitude).to(f32);
+    Value cosine = times(fma(z, polynomial(z, kCos), real(1.0)), magnitude).to(f32);
+    Value quadrant = rounded.bitcast(s64).to(u32);
+    Value odd = (quadrant & 1) != 0;
+    return {with_sign(select(odd, sine, cosine), quadrant + 1),
+            with_sign(select(odd, cosine, sine), quadrant)};
+  }
+
+  /// -x where bit 1 of the quadrant is set.
+  static Value with_sign(const Value& x, const Value& quadrant) {
+    return (x.bitcast(u32) ^ ((quadrant & 2) << 30)).bitcast(f32);
+  }
+
   Value times(const Value& x, const Value& magnitude) const {
     return c_.has_magnitude ? x * magnitude : x;
   }
@@ -64,7 +136,7 @@ Traced RopeTablePlan::trace(ptx::Target target) const {
       .block = {config.threads, 1, 1}};
   ScalarArg number{f64, {}};
   return tilewright::trace(options, RopeTableKernel(config, table.shape[1]), table_arg, number,
-                           number, number, number, number);
+                           number, number, number, number, number);
 }
 
 }  // namespace tilewright

@@ -93,11 +93,15 @@ void set_yarn(const RopeTableOptions& o, double width, RopeNumbers& n) {
 
 RopeNumbers numbers_of(const View& table, const RopeTableOptions& o) {
   auto width = static_cast<double>(table.shape[1]);
-  RopeNumbers n{.theta = o.theta, .factor = o.factor};
+  RopeNumbers n{.factor = o.factor};
+  double theta = o.theta;
   if (o.scaling == RopeScaling::dynamic_ntk) {
     double longer = std::max(1.0, static_cast<double>(table.shape[0]) / o.original_positions);
-    n.theta *= std::pow(o.factor * longer - (o.factor - 1), width / (width - 2));
+    theta *= std::pow(o.factor * longer - (o.factor - 1), width / (width - 2));
   }
+  const long double rate = -2 * std::log(static_cast<long double>(theta)) / table.shape[1];
+  n.rate = static_cast<double>(rate);
+  n.rate_rest = static_cast<double>(rate - n.rate);
   if (o.scaling == RopeScaling::llama3) {
     double turn = 2 * std::numbers::pi / o.original_positions;
     n.begin = o.high_freq_factor * turn;
@@ -136,6 +140,7 @@ RopeTablePlan plan_rope_table(const DeviceProperties& device, const View& cos_si
   plan.numbers = numbers_of(cos_sin, options);
   plan.config.ramp = ramp_of(options.scaling);
   plan.config.angle = options.angle;
+  plan.config.far = cos_sin.shape[0] >= std::int64_t{1} << 20;
   plan.config.has_magnitude = plan.numbers.magnitude != 1;
   const tune::Config chosen = tune::choose(kSpace, device, {cos_sin.shape[1], cos_sin.shape[0]});
   plan.config.threads = chosen[0];
@@ -150,8 +155,8 @@ RopeTablePlan plan_rope_table(const DeviceProperties& device, const View& cos_si
 }
 
 std::string RopeTablePlan::key() const {
-  return "rope_table/1 ramp=" + std::to_string(static_cast<int>(config.ramp)) +
-         (config.angle == RopeAngle::f32 ? " f32" : " f64") +
+  return "rope_table/2 ramp=" + std::to_string(static_cast<int>(config.ramp)) +
+         (config.angle == RopeAngle::f32 ? " f32" : " f64") + (config.far ? " far" : "") +
          (config.has_magnitude ? " magnitude" : "") + (config.wide_index ? " wide" : "") +
          " t=" + std::to_string(config.threads) + " p=" + std::to_string(config.positions) + " | " +
          to_string(table_arg);
@@ -160,8 +165,8 @@ std::string RopeTablePlan::key() const {
 Parameters RopeTablePlan::parameters() const {
   Parameters parameters;
   pack(parameters, table_arg, table);
-  for (double number :
-       {numbers.theta, numbers.factor, numbers.begin, numbers.width, numbers.magnitude}) {
+  for (double number : {numbers.rate, numbers.rate_rest, numbers.factor, numbers.begin,
+                        numbers.width, numbers.magnitude}) {
     parameters.add(number);
   }
   return parameters;

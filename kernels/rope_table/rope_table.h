@@ -43,15 +43,17 @@ struct RopeTableConfig {
   RopeRamp ramp = RopeRamp::none;
   RopeAngle angle = RopeAngle::f32;
   bool has_magnitude = false;
+  bool far = false;         ///< angles may be 2^20 and more
   bool wide_index = false;  ///< threads are counted in s64
   int threads = 128;
   int positions = 16;  ///< of a thread, for one frequency
   friend bool operator==(const RopeTableConfig&, const RopeTableConfig&) = default;
 };
 
-/// Numbers of a launch: the weight of x, an index or a frequency, is (x - begin) / width.
+/// Numbers of a launch: frequency i is e^(i rate), with what a rounded rate lacks in `rate_rest`;
+/// the weight of x, an index or a frequency, is (x - begin) / width.
 struct RopeNumbers {
-  double theta = 10000, factor = 1, begin = 0, width = 1, magnitude = 1;
+  double rate = -1, rate_rest = 0, factor = 1, begin = 0, width = 1, magnitude = 1;
 };
 
 struct RopeTablePlan {
