@@ -128,12 +128,22 @@ class Arguments {
   Workspace workspace_;
 };
 
+/// Whether a call that does not name an output gets it.
+enum class Making : std::uint8_t {
+  by_presence,  ///< if the schema requires it
+  always,       ///< these options ask for it, optional though it is
+  on_demand     ///< these options do without it
+};
+
 /// An output that the caller has to provide: row-major unless the operator says otherwise.
 struct OutputSpec {
   std::string_view name = {};
   Type type = Type::none;
   std::vector<std::int64_t> shape = {};
+  Making making = Making::by_presence;
 };
+/// Whether a call that names no outputs gets this one. `spec` is its tensor.
+bool is_made(const OutputSpec& output, const TensorSpec& spec);
 
 /// |out - ref| <= relative * |ref| + of_row_max * (largest |ref| of the row) + absolute, a row
 /// being the last mode. All zero: equal bits (any NaN equals any NaN of a float type).

@@ -106,6 +106,10 @@ class Recorder {
     if (!arg) return std::nullopt;
     return parameter(*arg);
   }
+  std::optional<Value> parameter(const std::optional<ScalarArg>& arg) {
+    if (!arg) return std::nullopt;
+    return parameter(*arg);
+  }
   TensorMapParam parameter(const TensorMapArg& arg);
   /// A plain number of the host is a constant of the trace.
   template <std::integral T>

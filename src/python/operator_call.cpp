@@ -71,9 +71,9 @@ class Call {
 
  private:
   const TensorSpec& spec(std::size_t index) const { return op_.schema.tensors[index]; }
-  /// Where outputs() lists it: optional outputs only on demand, what is also an input if not read.
+  /// Optional outputs only on demand, or where options ask for them: given ones may.
   bool may_be_made(std::size_t index) const {
-    return slots_[index].wanted || spec(index).presence == Presence::required ||
+    return slots_[index].wanted || has_options_ || spec(index).presence == Presence::required ||
            spec(index).role == Role::inout;
   }
   void take(const Given& given);
@@ -91,7 +91,8 @@ class Call {
   const OperatorCall& call_;
   const Operator& op_;
   Arguments arguments_;
-  std::vector<Slot> slots_;               ///< one for each of the schema's tensors
+  std::vector<Slot> slots_;  ///< one for each of the schema's tensors
+  bool has_options_ = false;
   const Framework* framework_ = nullptr;  ///< of the first tensor
   const Tensor* first_ = nullptr;
 };
@@ -116,6 +117,7 @@ void Call::take(const Given& given) {
     } else if (index < count) {
       take_tensor(static_cast<std::size_t>(index), given.keywords[i]);
     } else {
+      has_options_ = true;
       set_option(arguments_, op_.schema.options[static_cast<std::size_t>(index - count)].name,
                  given.keywords[i]);
     }
@@ -175,7 +177,7 @@ void Call::make_outputs() {
   for (const OutputSpec& output : op_.outputs(arguments_)) {
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       if (spec(i).name != output.name || slots_[i].tensor) continue;
-      if (!may_be_made(i)) continue;
+      if (!slots_[i].wanted && !is_made(output, spec(i))) continue;
       set_tensor(i, framework_->empty(output, *first_));
       slots_[i].made = true;
     }
@@ -339,6 +341,7 @@ nb::list OperatorCall::outputs(const nb::dict& inputs, const nb::dict& options) 
   arguments.check(Arguments::Outputs::optional, SourceLoc{});
   nb::list list;
   for (const OutputSpec& output : op_.outputs(arguments)) {
+    if (output.making == Making::on_demand) continue;
     nb::list shape;
     for (std::int64_t extent : output.shape)
       shape.append(extent);

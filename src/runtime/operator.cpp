@@ -211,6 +211,11 @@ std::int64_t Arguments::size(std::string_view name) const {
   fail("size " + std::string(name) + " is unknown: no tensor that has it is given");
 }
 
+bool is_made(const OutputSpec& output, const TensorSpec& spec) {
+  if (output.making != Making::by_presence) return output.making == Making::always;
+  return spec.presence == Presence::required || spec.role == Role::inout;
+}
+
 void Arguments::check(Outputs outputs, SourceLoc at) const {
   SizeBindings sizes;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {

@@ -36,8 +36,7 @@ std::vector<OutputSpec> chosen_outputs(const Inputs& inputs, const Arguments& ar
     TW_ASSERT(spec != schema.tensors.end(), "an operator's outputs are tensors of its schema");
     const bool asked = std::find(wanted.begin(), wanted.end(), output.name) != wanted.end();
     const bool given = names(inputs.arrays, output.name);
-    const bool implied = spec->presence == Presence::required || spec->role == Role::inout;
-    if (!given && (asked || implied)) {
+    if (!given && (asked || is_made(output, *spec))) {
       chosen.push_back(std::move(output));
     }
   }
