@@ -12,12 +12,13 @@ namespace tilewright {
 
 /// All of shape [..., H] folded to [T, H], but w [H]. Each has its own row stride.
 struct FusedAddRmsNormTensors {
-  View x;                     ///< bf16, f16 or f32
-  View residual;              ///< of x's type or f32; apart from x
-  std::optional<View> w;      ///< of x's type or f32; absent: 1
-  std::optional<View> extra;  ///< of x's type or f32: a bias or a second branch
-  View y;                     ///< of x's type or f32; may be x
-  View residual_out;          ///< z in residual's type; may be residual
+  View x;                          ///< bf16, f16 or f32
+  View residual;                   ///< of x's type or f32; apart from x
+  std::optional<View> w = {};      ///< of x's type or f32; absent: 1
+  std::optional<View> extra = {};  ///< of x's type or f32: a bias or a second branch
+  std::optional<View> y = {};      ///< of x's type or f32; may be x; absent only with q
+  View residual_out;               ///< z in residual's type; may be residual
+  QuantOutputTensors quant = {};
 };
 
 using FusedAddRmsNormOptions = RowNormOptions;

@@ -12,7 +12,8 @@ RowNormPlan plan_fused_add_rms_norm(const DeviceProperties& device,
                       .y = tensors.y,
                       .residual = tensors.residual,
                       .extra = tensors.extra,
-                      .residual_out = tensors.residual_out};
+                      .residual_out = tensors.residual_out,
+                      .quant = tensors.quant};
   return plan_row_norm("fused_add_rms_norm", Statistics::mean_square, device, flat, options, at);
 }
 

@@ -2,14 +2,12 @@
 // The operator fused_add_rms_norm as the command line and bindings see it.
 #include "kernels/fused_add_rms_norm/fused_add_rms_norm.h"
 #include "kernels/fused_add_rms_norm/reference.h"
-#include "kernels/rows/row_schema.h"
-
-#include <cmath>
+#include "kernels/quantize/quant_schema.h"
 
 namespace tilewright {
 namespace {
 
-constexpr std::array<TensorSpec, 6> kTensors{{
+constexpr std::array<TensorSpec, 6> kOwnTensors{{
     {.name = "x",
      .role = Role::input,
      .shape = "...,H",
@@ -35,7 +33,8 @@ constexpr std::array<TensorSpec, 6> kTensors{{
      .may_alias = "residual",
      .doc = "x + residual + extra in residual's type"},
 }};
-constexpr std::array<OptionSpec, 6> kOptions{{
+constexpr auto kTensors = joined(kOwnTensors, kQuantOutputTensors);
+constexpr std::array<OptionSpec, 6> kOwnOptions{{
     {.name = "eps",
      .type = OptionType::real,
      .default_text = "1e-6",
@@ -47,14 +46,25 @@ constexpr std::array<OptionSpec, 6> kOptions{{
     kOutTypeOption,
     kSumRoundingOption,
 }};
-constexpr std::array<std::string_view, 6> kBenchProblems{
-    "T=8192,H=7168,x=bf16,residual=bf16,w=bf16",  "T=32768,H=2048,x=bf16,residual=bf16,w=bf16",
-    "T=32768,H=4096,x=bf16,residual=bf16,w=bf16", "T=32768,H=8192,x=bf16,residual=bf16,w=bf16",
-    "T=1,H=4096,x=bf16,residual=bf16,w=bf16",     "T=64,H=4096,x=bf16,residual=bf16,w=bf16"};
+constexpr auto kOptions = joined(kOwnOptions, kQuantOutputOptions);
+constexpr std::array<std::string_view, 11> kBenchProblems{
+    "T=8192,H=7168,x=bf16,residual=bf16,w=bf16",
+    "T=32768,H=2048,x=bf16,residual=bf16,w=bf16",
+    "T=32768,H=4096,x=bf16,residual=bf16,w=bf16",
+    "T=32768,H=8192,x=bf16,residual=bf16,w=bf16",
+    "T=1,H=4096,x=bf16,residual=bf16,w=bf16",
+    "T=64,H=4096,x=bf16,residual=bf16,w=bf16",
+    "T=8192,H=7168,x=bf16,residual=bf16,w=bf16,quant=fp8_token",
+    "T=8192,H=7168,x=bf16,residual=bf16,w=bf16,quant=fp8_block,scale_layout=column_tma",
+    "T=8192,H=7168,x=bf16,residual=bf16,w=bf16,quant=mxfp8,scale_layout=swizzle_128x4",
+    "T=8192,H=7168,x=bf16,residual=bf16,w=bf16,encode_scale=f32,quant=nvfp4,scale_layout="
+    "swizzle_128x4",
+    "T=64,H=7168,x=bf16,residual=bf16,w=bf16,quant=fp8_token"};
 
 FusedAddRmsNormOptions options_of(const Arguments& arguments) {
   RowNormOptions options = rms_options(arguments);
   options.rounding = sum_rounding(arguments);
+  options.quant = quant_output_options(arguments);
   return options;
 }
 
@@ -63,14 +73,17 @@ FusedAddRmsNormTensors tensors_of(const Arguments& arguments) {
           .residual = arguments.tensor("residual"),
           .w = optional_view(arguments, "w"),
           .extra = optional_view(arguments, "extra"),
-          .y = arguments.tensor("y"),
-          .residual_out = arguments.tensor("residual_out")};
+          .y = optional_view(arguments, "y"),
+          .residual_out = arguments.tensor("residual_out"),
+          .quant = quant_output_tensors(arguments)};
 }
 
 std::vector<OutputSpec> outputs(const Arguments& arguments) {
   OutputSpec y = norm_output(arguments);
   OutputSpec sum{"residual_out", arguments.tensor("residual").type, y.shape};
-  return {std::move(y), std::move(sum)};
+  std::vector<OutputSpec> specs{std::move(y), std::move(sum)};
+  add_quant_outputs(arguments, specs);
+  return specs;
 }
 
 void launch(const Device&, const Stream& stream, const Arguments& arguments) {
@@ -79,23 +92,25 @@ void launch(const Device&, const Stream& stream, const Arguments& arguments) {
 
 void reference(const Arguments& arguments, HostTensors& tensors) {
   fused_add_rms_norm_reference(options_of(arguments), tensors);
+  quant_output_reference(arguments, tensors);
 }
 
 /// Contract, I 1.2: residual_out bit for bit; y as rms_norm's, of the sum that the norm reads.
 Tolerance tolerance(const Arguments& arguments, std::string_view output) {
   if (output == "residual_out") return {};
-  double computed = std::log2(static_cast<double>(arguments.size("H"))) + 8;
-  Tolerance tolerance = rounded_once(norm_output(arguments).type, computed);
-  if (arguments.boolean("cast_before_weight"))
-    tolerance.relative += 2 * rows::half_ulp(arguments.tensor("x").type);
+  const double error = rms_norm_error(arguments);
+  if (const auto codes = quant_output_tolerance(arguments, output, error)) return *codes;
+  Tolerance tolerance = rounded_once(norm_output(arguments).type, 0);
+  tolerance.relative += error;
   return tolerance;
 }
 
 std::int64_t bytes(const Arguments& arguments) {
-  const View& x = arguments.tensor("x");
-  return bytes_of_inputs(arguments) + size(x) * bits(norm_output(arguments).type) / 8 +
-         size_bytes(arguments.tensor("residual"));
+  return bytes_of_inputs(arguments) + bytes_of_outputs(arguments);
 }
+
+/// Numbers of about 4 times weights of about 4.
+void fill(const Problem&, std::vector<Array>& inputs) { fill_quant_scales(inputs, 16); }
 
 std::vector<Traced> trace(const Arguments& arguments, ptx::Target target) {
   std::vector<Traced> traced;
@@ -106,19 +121,22 @@ std::vector<Traced> trace(const Arguments& arguments, ptx::Target target) {
 }
 
 constexpr Operator kFusedAddRmsNorm{
-    .schema = {.name = "fused_add_rms_norm",
-               .version = 1,
-               .formula = "z = x + residual + extra; y = z / sqrt(mean(z^2) + eps) * (w + "
-                          "weight_bias); residual_out = z",
-               .doc = "Adds the residual, and normalises the sum by its root mean square.",
-               .tensors = kTensors,
-               .options = kOptions},
+    .schema =
+        {.name = "fused_add_rms_norm",
+         .version = 1,
+         .formula = "z = x + residual + extra; y = z / sqrt(mean(z^2) + eps) * (w + "
+                    "weight_bias); residual_out = z",
+         .doc = "Adds the residual, and normalises the sum by its root mean square, also as codes "
+                "with scales.",
+         .tensors = kTensors,
+         .options = kOptions},
     .outputs = outputs,
     .launch = launch,
     .reference = reference,
     .tolerance = tolerance,
     .bytes = bytes,
     .trace = trace,
+    .fill = fill,
     .bench_problems = kBenchProblems,
 };
 

@@ -12,18 +12,20 @@ namespace tilewright {
 
 /// All of shape [..., H] folded to [T, H], but w and bias [H]. Each has its own row stride.
 struct LayerNormTensors {
-  View x;                                 ///< bf16, f16 or f32
-  std::optional<View> w = {};             ///< of x's type or f32; absent: 1
-  std::optional<View> bias = {};          ///< of x's type or f32; absent: 0
-  std::optional<View> residual = {};      ///< of x's type or f32; absent: z is x
-  View y;                                 ///< of x's type or f32; may be x
+  View x;                             ///< bf16, f16 or f32
+  std::optional<View> w = {};         ///< of x's type or f32; absent: 1
+  std::optional<View> bias = {};      ///< of x's type or f32; absent: 0
+  std::optional<View> residual = {};  ///< of x's type or f32; absent: z is x
+  std::optional<View> y = {};         ///< of x's type or f32; may be x; absent only with quant.q
   std::optional<View> residual_out = {};  ///< z in residual's type; may be residual
+  QuantOutputTensors quant = {};
 };
 
 struct LayerNormOptions {
   float eps = 1e-5f;         ///< finite, at least 0
   float weight_bias = 0.0f;  ///< added to w in f32
   SumRounding rounding = SumRounding::round_first;
+  QuantOutputOptions quant = {};  ///< with quant.q
 };
 
 /// Checks the arguments and chooses the configuration; see plan_row_norm. The variance is the mean

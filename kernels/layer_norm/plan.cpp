@@ -11,9 +11,12 @@ RowNormPlan plan_layer_norm(const DeviceProperties& device, const LayerNormTenso
                       .y = tensors.y,
                       .bias = tensors.bias,
                       .residual = tensors.residual,
-                      .residual_out = tensors.residual_out};
-  RowNormOptions row_options{
-      .eps = options.eps, .weight_bias = options.weight_bias, .rounding = options.rounding};
+                      .residual_out = tensors.residual_out,
+                      .quant = tensors.quant};
+  RowNormOptions row_options{.eps = options.eps,
+                             .weight_bias = options.weight_bias,
+                             .rounding = options.rounding,
+                             .quant = options.quant};
   return plan_row_norm("layer_norm", Statistics::mean_and_variance, device, flat, row_options, at);
 }
 

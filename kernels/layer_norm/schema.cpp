@@ -2,14 +2,14 @@
 // The operator layer_norm as the command line and bindings see it.
 #include "kernels/layer_norm/layer_norm.h"
 #include "kernels/layer_norm/reference.h"
-#include "kernels/rows/row_schema.h"
+#include "kernels/quantize/quant_schema.h"
 
 #include <cmath>
 
 namespace tilewright {
 namespace {
 
-constexpr std::array<TensorSpec, 6> kTensors{{
+constexpr std::array<TensorSpec, 6> kOwnTensors{{
     {.name = "x",
      .role = Role::input,
      .shape = "...,H",
@@ -37,7 +37,8 @@ constexpr std::array<TensorSpec, 6> kTensors{{
      .may_alias = "residual",
      .doc = "x + residual in residual's type"},
 }};
-constexpr std::array<OptionSpec, 4> kOptions{{
+constexpr auto kTensors = joined(kOwnTensors, kQuantOutputTensors);
+constexpr std::array<OptionSpec, 4> kOwnOptions{{
     {.name = "eps",
      .type = OptionType::real,
      .default_text = "1e-5",
@@ -47,15 +48,23 @@ constexpr std::array<OptionSpec, 4> kOptions{{
     kOutTypeOption,
     kSumRoundingOption,
 }};
-constexpr std::array<std::string_view, 6> kBenchProblems{
-    "T=32768,H=2048,x=bf16,w=bf16,bias=bf16", "T=32768,H=4096,x=bf16,w=bf16,bias=bf16",
-    "T=8192,H=7168,x=bf16,w=bf16,bias=bf16",  "T=32768,H=8192,x=bf16,w=bf16,bias=bf16",
-    "T=1,H=4096,x=bf16,w=bf16,bias=bf16",     "T=64,H=4096,x=bf16,w=bf16,bias=bf16"};
+constexpr auto kOptions = joined(kOwnOptions, kQuantOutputOptions);
+constexpr std::array<std::string_view, 9> kBenchProblems{
+    "T=32768,H=2048,x=bf16,w=bf16,bias=bf16",
+    "T=32768,H=4096,x=bf16,w=bf16,bias=bf16",
+    "T=8192,H=7168,x=bf16,w=bf16,bias=bf16",
+    "T=32768,H=8192,x=bf16,w=bf16,bias=bf16",
+    "T=1,H=4096,x=bf16,w=bf16,bias=bf16",
+    "T=64,H=4096,x=bf16,w=bf16,bias=bf16",
+    "T=32768,H=4096,x=bf16,w=bf16,bias=bf16,quant=fp8_token",
+    "T=32768,H=4096,x=bf16,w=bf16,bias=bf16,quant=mxfp8,scale_layout=swizzle_128x4",
+    "T=32768,H=4096,x=bf16,w=bf16,bias=bf16,encode_scale=f32,quant=nvfp4"};
 
 LayerNormOptions options_of(const Arguments& arguments) {
   return {.eps = static_cast<float>(arguments.real("eps")),
           .weight_bias = static_cast<float>(arguments.real("weight_bias")),
-          .rounding = sum_rounding(arguments)};
+          .rounding = sum_rounding(arguments),
+          .quant = quant_output_options(arguments)};
 }
 
 LayerNormTensors tensors_of(const Arguments& arguments) {
@@ -63,14 +72,16 @@ LayerNormTensors tensors_of(const Arguments& arguments) {
           .w = optional_view(arguments, "w"),
           .bias = optional_view(arguments, "bias"),
           .residual = optional_view(arguments, "residual"),
-          .y = arguments.tensor("y"),
-          .residual_out = optional_view(arguments, "residual_out")};
+          .y = optional_view(arguments, "y"),
+          .residual_out = optional_view(arguments, "residual_out"),
+          .quant = quant_output_tensors(arguments)};
 }
 
 std::vector<OutputSpec> outputs(const Arguments& arguments) {
   std::vector<OutputSpec> specs{norm_output(arguments)};
   if (const View* residual = arguments.find("residual"))
     specs.push_back({"residual_out", residual->type, specs.front().shape});
+  add_quant_outputs(arguments, specs);
   return specs;
 }
 
@@ -80,25 +91,31 @@ void launch(const Device&, const Stream& stream, const Arguments& arguments) {
 
 void reference(const Arguments& arguments, HostTensors& tensors) {
   layer_norm_reference(options_of(arguments), tensors);
+  quant_output_reference(arguments, tensors);
 }
 
 /// Contract, I 1.3: half an ulp of the output plus (log2(H) + 12) 2^-24 of
 /// (|x| + |mean|) rstd |w| + |bias|, for rows whose mean is at most a few standard deviations:
-/// then four times the row's largest |ref| is more than that.
+/// then four times the row's largest |ref| is more than that. Groups of codes have at least a
+/// fourth of the row's largest.
 Tolerance tolerance(const Arguments& arguments, std::string_view output) {
   if (output == "residual_out") return {};
-  double computed = std::log2(static_cast<double>(arguments.size("H"))) + 12;
+  const double error = 4 * (std::log2(static_cast<double>(arguments.size("H"))) + 12) * 0x1p-24;
+  if (auto codes = quant_output_tolerance(arguments, output, 4 * error)) {
+    if (output == "q") codes->of_row_max = 4 * error;
+    return *codes;
+  }
   Tolerance tolerance = rounded_once(norm_output(arguments).type, 0);
-  tolerance.of_row_max = 4 * computed * 0x1p-24;
+  tolerance.of_row_max = error;
   return tolerance;
 }
 
 std::int64_t bytes(const Arguments& arguments) {
-  const View& x = arguments.tensor("x");
-  std::int64_t total = bytes_of_inputs(arguments) + size(x) * bits(norm_output(arguments).type) / 8;
-  if (const View* sum = arguments.find("residual_out")) total += size_bytes(*sum);
-  return total;
+  return bytes_of_inputs(arguments) + bytes_of_outputs(arguments);
 }
+
+/// Numbers of about 4 times weights of about 4.
+void fill(const Problem&, std::vector<Array>& inputs) { fill_quant_scales(inputs, 16); }
 
 std::vector<Traced> trace(const Arguments& arguments, ptx::Target target) {
   std::vector<Traced> traced;
@@ -108,19 +125,23 @@ std::vector<Traced> trace(const Arguments& arguments, ptx::Target target) {
 }
 
 constexpr Operator kLayerNorm{
-    .schema = {.name = "layer_norm",
-               .version = 1,
-               .formula = "z = x + residual; y = (z - mean(z)) / sqrt(mean((z - mean(z))^2) + eps) "
-                          "* (w + weight_bias) + bias; residual_out = z",
-               .doc = "Normalisation of rows to mean 0 and variance 1, with an optional sum first.",
-               .tensors = kTensors,
-               .options = kOptions},
+    .schema =
+        {.name = "layer_norm",
+         .version = 1,
+         .formula = "z = x + residual; y = (z - mean(z)) / sqrt(mean((z - mean(z))^2) + eps) "
+                    "* (w + weight_bias) + bias; residual_out = z",
+         .doc =
+             "Normalisation of rows to mean 0 and variance 1, with an optional sum first, also as "
+             "codes with scales.",
+         .tensors = kTensors,
+         .options = kOptions},
     .outputs = outputs,
     .launch = launch,
     .reference = reference,
     .tolerance = tolerance,
     .bytes = bytes,
     .trace = trace,
+    .fill = fill,
     .bench_problems = kBenchProblems,
 };
 

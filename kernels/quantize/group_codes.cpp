@@ -101,6 +101,17 @@ Value sixth_of(const Value& x) {
 
 }  // namespace
 
+// Quotients need correct remainders, which lose bits below 2^-149: a scale of at least 2^-92 and a
+// quotient of at least 2^-10, half the smallest code, keep them.
+Division division_of(const QuantCoding& coding, bool exact, float floor, Type elements) {
+  constexpr float kLeastFloor = 448 * 0x1p-92f;
+  if (!exact || coding.scale_type == ue8m0) return Division::product;
+  if (coding.format == QuantFormat::nvfp4) return Division::two_products;
+  const bool given = coding.format == QuantFormat::fp8_tensor;
+  if (given || floor < kLeastFloor) return Division::exact;
+  return bits(elements) == 16 ? Division::corrected_once : Division::corrected;
+}
+
 Value larger(const Value& a, const Value& b) { return max(a, b, NanMode::propagate); }
 
 Value largest_magnitude(const Fragment& elements) {
@@ -266,6 +277,8 @@ void pad_groups(ScaleLayout layout, const Tensor& scales, const Value& row, std:
   }
 }
 
+namespace {
+
 void pad_word(ScaleLayout layout, const Tensor& scales, const Value& row, const Value& word) {
   if (layout == ScaleLayout::column_tma) {
     scale_element(layout, scales, row, word) = 1.0f;
@@ -273,6 +286,17 @@ void pad_word(ScaleLayout layout, const Tensor& scales, const Value& row, const 
   }
   Fragment zeros(scales.type(), 4);  // 0 when made
   store(scale_element(layout, scales, row, word * 4), zeros);
+}
+
+}  // namespace
+
+void pad_rows(ScaleLayout layout, const Tensor& scales, const Value& row_count, const Value& word,
+              std::int64_t groups_n) {
+  const auto words = static_cast<int>(words_of_row(layout, groups_n));
+  Value row = row_count + (word / words).to(row_count.type());
+  const auto multiple = static_cast<int>(padded_rows(layout, 1));
+  Value end = (row_count + (multiple - 1)) / multiple * multiple;
+  if_(row < end, [&] { pad_word(layout, scales, row, word % words); });
 }
 
 }  // namespace tilewright

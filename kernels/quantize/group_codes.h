@@ -19,6 +19,10 @@ enum class Division : std::uint8_t {
   product          ///< by the reciprocal: powers of two, and `exact=false`
 };
 
+/// What gives the codes of `exact` for elements of a type, or products with the reciprocal. `floor`
+/// is the least largest magnitude of fp8.
+Division division_of(const QuantCoding& coding, bool exact, float floor, Type elements);
+
 /// Division of many elements by one scale.
 class Quotient {
  public:
@@ -81,7 +85,8 @@ Element scale_element(ScaleLayout layout, const Tensor& scales, const Value& row
                       const Value& group);
 /// Writes what a layout has beyond the `groups_n` groups of a row. For one thread of the row.
 void pad_groups(ScaleLayout layout, const Tensor& scales, const Value& row, std::int64_t groups_n);
-/// Writes word `word` of a row beyond the last one.
-void pad_word(ScaleLayout layout, const Tensor& scales, const Value& row, const Value& word);
+/// Writes word `word` of padding_words(), if there is one.
+void pad_rows(ScaleLayout layout, const Tensor& scales, const Value& row_count, const Value& word,
+              std::int64_t groups_n);
 
 }  // namespace tilewright

@@ -24,7 +24,8 @@ class QuantizeKernel {
       return;
     }
     if_(block_idx().x < group_blocks, [&] { quantise(x, given, q, scales, floor); }).else_([&] {
-      pad_rows(x, scales, block_idx().x - group_blocks);
+      Value word = (block_idx().x - group_blocks) * config_.threads() + linear_thread_idx();
+      pad_rows(config_.coding.layout, scales, to_value(x.shape()[0].value()), word, per_row_);
     });
   }
 
@@ -89,18 +90,6 @@ class QuantizeKernel {
     if (padded_groups(layout, per_row_) == per_row_) return;
     if_(share.group == static_cast<int>(per_row_) - 1,
         [&] { pad_groups(layout, scales, share.row, per_row_); });
-  }
-
-  /// A word a thread, of the rows behind the last one, in the blocks behind those of groups.
-  void pad_rows(const Tensor& x, const Tensor& scales, const Value& block) const {
-    const ScaleLayout layout = config_.coding.layout;
-    const auto words = static_cast<int>(words_of_row(layout, per_row_));
-    Value word = block * config_.threads() + linear_thread_idx();
-    Value rows = to_value(x.shape()[0].value());
-    Value row = rows + (word / words).to(rows.type());
-    const auto multiple = static_cast<int>(padded_rows(layout, 1));
-    Value end = (rows + (multiple - 1)) / multiple * multiple;
-    if_(row < end, [&] { pad_word(layout, scales, row, word % words); });
   }
 
   Value offset(const Value& lane, int j) const {

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 namespace tilewright {
 namespace {
@@ -24,32 +23,6 @@ void check_rows(const View& wide, const View& q, const char* which, const QuantC
   rows::check_apart(wide, which, q, "q", caller);
 }
 
-/// One number in f32 that a format takes and the others do not.
-void check_given(const std::optional<View>& given, const char* which, QuantFormat taking,
-                 QuantFormat format, const rows::Caller& caller) {
-  const std::string text(which);
-  if (given && format != taking)
-    caller.refuse(text + " is given; only " + std::string(name(taking)) + " takes one");
-  if (!given && format == taking) {
-    caller.refuse(text + " is absent; " + std::string(name(taking)) + " takes one f32 number");
-  }
-  if (!given) return;
-  if (given->type != f32) {
-    caller.refuse(text + " has type " + std::string(name(given->type)) + "; it must be f32");
-  }
-  rows::check_vector(*given, which, 1, caller);
-}
-
-/// Quotients need correct remainders, which lose bits below 2^-149: a scale of at least 2^-92 and a
-/// quotient of at least 2^-10, half the smallest code, keep them.
-Division division_of(const QuantCoding& coding, const QuantizeOptions& options) {
-  constexpr float kLeastFloor = 448 * 0x1p-92f;
-  if (!options.exact || coding.scale_type == ue8m0) return Division::product;
-  if (coding.format == QuantFormat::nvfp4) return Division::two_products;
-  const bool given = coding.format == QuantFormat::fp8_tensor;
-  return given || options.floor < kLeastFloor ? Division::exact : Division::corrected;
-}
-
 void check_length(const QuantizeConfig& config, const rows::Caller& caller) {
   if (config.accesses <= kMaxQuantizeAccesses) return;
   caller.refuse("rows have " + std::to_string(config.h) + " elements; with accesses of " +
@@ -62,9 +35,7 @@ QuantizeConfig configure(const DeviceProperties& device, const QuantizeTensors& 
                          const rows::Caller& caller) {
   QuantizeConfig config;
   config.coding = coding;
-  config.division = division_of(coding, options);
-  if (config.division == Division::corrected && bits(t.x.type) == 16)
-    config.division = Division::corrected_once;
+  config.division = division_of(coding, options.exact, options.floor, t.x.type);
   config.h = t.x.shape[1];
   config.group = group_elems(coding.format, config.h);
   if (coding.format == QuantFormat::fp8_block2d) {
@@ -89,21 +60,13 @@ void check_scales(const QuantizeTensors& t, const QuantizeOptions& options,
                   const rows::Caller& caller) {
   if (t.scale) check_given(t.scale, "scale", QuantFormat::fp8_tensor, options.format, caller);
   check_given(t.encode_scale, "encode_scale", QuantFormat::nvfp4, options.format, caller);
-  if (options.format == QuantFormat::fp8_tensor && t.scales.type != f32) {
-    caller.refuse("scales has type " + std::string(name(t.scales.type)) +
-                  "; with fp8_tensor it must be f32");
-  }
-  if (!std::isfinite(options.floor) || options.floor < 1e-30f) {
-    caller.refuse("floor=" + std::to_string(options.floor) +
-                  "; it must be finite and at least 1e-30");
-  }
+  check_fp8(options.format, t.scales.type, options.floor, caller);
 }
 
 /// Blocks of threads that write a word of padding each.
 std::int64_t padding_blocks(const QuantizeConfig& config, std::int64_t row_count) {
-  const ScaleLayout layout = config.coding.layout;
-  std::int64_t words = words_of_row(layout, config.h / config.group);
-  return rows::ceil_div((padded_rows(layout, row_count) - row_count) * words, config.threads());
+  return rows::ceil_div(padding_words(config.coding.layout, row_count, config.h / config.group),
+                        config.threads());
 }
 
 constexpr DynamicModes kRows{.extents = 1, .strides = 1};

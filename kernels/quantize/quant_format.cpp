@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace tilewright {
 namespace {
@@ -142,6 +143,10 @@ std::int64_t words_of_row(ScaleLayout layout, std::int64_t groups_n) {
   return layout == ScaleLayout::column_tma ? groups_n : rows::ceil_div(groups_n, 4);
 }
 
+std::int64_t padding_words(ScaleLayout layout, std::int64_t groups_m, std::int64_t groups_n) {
+  return (padded_rows(layout, groups_m) - groups_m) * words_of_row(layout, groups_n);
+}
+
 std::vector<std::int64_t> scales_shape(ScaleLayout layout, std::int64_t groups_m,
                                        std::int64_t groups_n) {
   std::int64_t rows = padded_rows(layout, groups_m);
@@ -186,6 +191,28 @@ void check_coding(const QuantCoding& coding, const rows::Caller& caller) {
                 std::string(name(coding.scale_type)) +
                 "; column_tma takes fp8_block with f32, packed_ue8m0 groups with ue8m0, the "
                 "swizzles mxfp8, mxfp4 and nvfp4");
+}
+
+void check_given(const std::optional<View>& given, std::string_view which, QuantFormat taking,
+                 QuantFormat format, const rows::Caller& caller) {
+  const std::string text(which);
+  if (given && format != taking)
+    caller.refuse(text + " is given; only " + std::string(name(taking)) + " takes one");
+  if (!given && format == taking) {
+    caller.refuse(text + " is absent; " + std::string(name(taking)) + " takes one f32 number");
+  }
+  if (!given) return;
+  rows::check_type(*given, which, f32, caller);
+  rows::check_vector(*given, which, 1, caller);
+}
+
+void check_fp8(QuantFormat format, Type scale_type, float floor, const rows::Caller& caller) {
+  if (format == QuantFormat::fp8_tensor && scale_type != f32) {
+    caller.refuse("scales has type " + std::string(name(scale_type)) +
+                  "; with fp8_tensor it must be f32");
+  }
+  if (!std::isfinite(floor) || floor < 1e-30f)
+    caller.refuse("floor=" + std::to_string(floor) + "; it must be finite and at least 1e-30");
 }
 
 void check_groups(QuantFormat format, const View& q, const rows::Caller& caller) {

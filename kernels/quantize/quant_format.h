@@ -7,6 +7,7 @@
 #include "tilewright/type.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,11 +68,18 @@ std::vector<std::int64_t> scales_shape(ScaleLayout layout, std::int64_t groups_m
 std::int64_t padded_rows(ScaleLayout layout, std::int64_t groups_m);
 /// Words of 4 bytes that padding takes in one row.
 std::int64_t words_of_row(ScaleLayout layout, std::int64_t groups_n);
+/// Words of all rows that a layout has beyond the `groups_m` of scales.
+std::int64_t padding_words(ScaleLayout layout, std::int64_t groups_m, std::int64_t groups_n);
 /// Groups of a row that a layout has room for.
 std::int64_t padded_groups(ScaleLayout layout, std::int64_t groups_n);
 
 /// Refuses types that the format does not have, and layouts that it does not take.
 void check_coding(const QuantCoding& coding, const rows::Caller& caller);
+/// Refuses a number in f32 where `format` is not the one that takes it, and none where it is.
+void check_given(const std::optional<View>& given, std::string_view which, QuantFormat taking,
+                 QuantFormat format, const rows::Caller& caller);
+/// Refuses scales of a tensor that are not f32, and a least largest magnitude that is too small.
+void check_fp8(QuantFormat format, Type scale_type, float floor, const rows::Caller& caller);
 /// Refuses rows that are not whole groups, and rows of e2m1 that do not start at bytes.
 void check_groups(QuantFormat format, const View& q, const rows::Caller& caller);
 /// The scales of codes [T, H] as the kernels index them: in the layout's modes, a matrix for `row`,

@@ -4,9 +4,11 @@
 
 #include "tilewright/number_formats.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <span>
+#include <utility>
 
 namespace tilewright {
 namespace {
@@ -28,27 +30,46 @@ unsigned code_of(Type element, float value) {
                            : f32_to_e4m3(value);
 }
 
-/// Codes of a tensor, in order.
+float largest_of(Type element) {
+  return element == e2m1 ? 6.0f : element == e5m2 ? 57344.0f : 448.0f;
+}
+
+/// A tensor of codes from its quotients, in order.
 class Codes {
  public:
-  Codes(Type element, const std::vector<std::int64_t>& shape)
-      : q_(make_array("q", element, shape)) {}
-
-  void push(float value) {
-    const unsigned code = code_of(q_.type, value);
-    if (q_.type == e2m1) {
-      q_.bytes[next_ / 2] |= static_cast<std::byte>(next_ % 2 == 0 ? code : code << 4);
-    } else {
-      q_.bytes[next_] = static_cast<std::byte>(code);
-    }
-    ++next_;
+  Codes(Type element, std::vector<std::int64_t> shape) : type_(element), shape_(std::move(shape)) {
+    values_.reserve(static_cast<std::size_t>(element_count(shape_)));
   }
-  Type type() const { return q_.type; }
-  Array& array() { return q_; }
+  void push(float quotient) { values_.push_back(quotient); }
+  Type type() const { return type_; }
+  Array array(Quotients quotients) const {
+    return quotients == Quotients::rounded ? rounded() : unrounded();
+  }
 
  private:
-  Array q_;
-  std::size_t next_ = 0;
+  Array rounded() const {
+    Array q = make_array("q", type_, shape_);
+    for (std::size_t i = 0; i < values_.size(); ++i) {
+      const unsigned code = code_of(type_, values_[i]);
+      if (type_ == e2m1) {
+        q.bytes[i / 2] |= static_cast<std::byte>(i % 2 == 0 ? code : code << 4);
+      } else {
+        q.bytes[i] = static_cast<std::byte>(code);
+      }
+    }
+    return q;
+  }
+  Array unrounded() const {
+    std::vector<double> cut(values_.begin(), values_.end());
+    const auto most = static_cast<double>(largest_of(type_));
+    for (double& value : cut)
+      value = std::isnan(value) ? value : std::clamp(value, -most, most);
+    return make_array("q", f64, shape_, cut);
+  }
+
+  Type type_;
+  std::vector<std::int64_t> shape_;
+  std::vector<float> values_;
 };
 
 /// s or 1 / s of fp8; the value of the scale that is stored.
@@ -69,7 +90,7 @@ float fp8_scale(std::span<const float> group, float floor, Type scale_type) {
 /// k + 127 of OCP MX.
 int power_code(ScaleRule rule, Type element, float largest) {
   const int exponent = element == e2m1 ? 2 : element == e5m2 ? 15 : 8;
-  const float most = element == e2m1 ? 6.0f : element == e5m2 ? 57344.0f : 448.0f;
+  const float most = largest_of(element);
   const int mantissa = element == e2m1 ? 1 : element == e5m2 ? 2 : 3;
   if (rule == ScaleRule::ceil) return f32_to_ue8m0(largest / most, PowerRounding::up);
   if (largest == 0) return 0;
@@ -171,7 +192,7 @@ double number(const HostTensors& tensors, const char* name) {
 }  // namespace
 
 void quantize_reference(const QuantizeOptions& options, Type element, Type scale_type,
-                        HostTensors& tensors) {
+                        HostTensors& tensors, Quotients quotients) {
   const Array& x = tensors.at("x");
   const std::vector<double> doubles = to_doubles(x);
   const std::vector<float> values(doubles.begin(), doubles.end());
@@ -185,7 +206,7 @@ void quantize_reference(const QuantizeOptions& options, Type element, Type scale
   Codes codes(element, x.shape);
   if (options.format == QuantFormat::fp8_block2d) {
     tensors.set(quantise_block2d(values, h, options, scale_type, codes));
-    tensors.set(std::move(codes.array()));
+    tensors.set(codes.array(quotients));
     return;
   }
   std::vector<double> scales;
@@ -217,7 +238,7 @@ void quantize_reference(const QuantizeOptions& options, Type element, Type scale
     shape.back() /= static_cast<std::int64_t>(group);
     tensors.set(make_array("scales", scale_type, shape, scales));
   }
-  tensors.set(std::move(codes.array()));
+  tensors.set(codes.array(quotients));
 }
 
 void dequantize_reference(const DequantizeOptions& options, HostTensors& tensors) {

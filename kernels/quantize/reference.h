@@ -6,10 +6,16 @@
 
 namespace tilewright {
 
+/// What a reference has in q.
+enum class Quotients : std::uint8_t {
+  rounded,   ///< codes
+  unrounded  ///< in f64, for elements that are not exact themselves: what the codes are near
+};
+
 /// Sets q of `element`, and scales of `scale_type`, by the contract's operations in f32: the codes
 /// are exact.
 void quantize_reference(const QuantizeOptions& options, Type element, Type scale_type,
-                        HostTensors& tensors);
+                        HostTensors& tensors, Quotients quotients = Quotients::rounded);
 /// Sets y in f64.
 void dequantize_reference(const DequantizeOptions& options, HostTensors& tensors);
 

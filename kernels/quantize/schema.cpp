@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // quantize and dequantize as the command line and bindings see them.
+#include "kernels/quantize/quant_schema.h"
 #include "kernels/quantize/reference.h"
 #include "kernels/quantize/tensor_scale.h"
 
@@ -9,25 +10,6 @@
 namespace tilewright {
 namespace {
 
-constexpr std::array kReals{bf16, f16, f32};
-constexpr std::array kF32{f32};
-constexpr std::array kScales{f32, ue8m0, e4m3};
-constexpr std::array kCodes{e4m3, e5m2, e2m1};
-
-constexpr TensorSpec kScalesTensor{
-    .name = "scales",
-    .role = Role::output,
-    .shape = "*",
-    .types = kScales,
-    .doc =
-        "[1] (fp8_tensor), [T] (fp8_token), [T/128, H/128] (fp8_block2d), else [..., G] for G "
-        "groups a row, or scale_layout's "
-        "modes; f32 or ue8m0 (fp8), ue8m0 (mx), e4m3 (nvfp4)"};
-constexpr TensorSpec kCodesTensor{.name = "q",
-                                  .role = Role::output,
-                                  .shape = "...,H",
-                                  .types = kCodes,
-                                  .doc = "e4m3 (fp8, mxfp8), e5m2 (mxfp8) or e2m1 (fp4)"};
 constexpr TensorSpec as_input(TensorSpec spec) {
   spec.role = Role::input;
   return spec;
@@ -41,12 +23,7 @@ constexpr std::array<TensorSpec, 5> kQuantizeTensors{{
      .shape = "1",
      .types = kF32,
      .doc = "fp8_tensor: the decode scale; absent: found in a pass before"},
-    {.name = "encode_scale",
-     .role = Role::input,
-     .presence = Presence::optional,
-     .shape = "1",
-     .types = kF32,
-     .doc = "nvfp4: 2688 / the tensor's largest magnitude"},
+    kEncodeScaleTensor,
     kCodesTensor,
     kScalesTensor,
 }};
@@ -64,12 +41,7 @@ constexpr std::array<TensorSpec, 4> kDequantizeTensors{{
 
 constexpr std::array<std::string_view, 7> kFormats{
     "fp8_tensor", "fp8_token", "fp8_block", "fp8_block2d", "mxfp8", "mxfp4", "nvfp4"};
-constexpr std::array<std::string_view, 2> kElements{"e4m3", "e5m2"};
-constexpr std::array<std::string_view, 2> kScaleTypes{"f32", "ue8m0"};
-constexpr std::array<std::string_view, 3> kRules{"ceil", "floor", "even"};
-constexpr std::array<std::string_view, 5> kLayouts{"row", "column_tma", "packed_ue8m0",
-                                                   "swizzle_128x4", "swizzle_8x4"};
-constexpr std::array<std::string_view, 3> kOutTypes{"bf16", "f16", "f32"};
+constexpr std::array<std::string_view, 3> kNumberTypes{"bf16", "f16", "f32"};
 constexpr OptionSpec kFormat{.name = "format",
                              .type = OptionType::choice,
                              .default_text = "fp8_token",
@@ -77,47 +49,14 @@ constexpr OptionSpec kFormat{.name = "format",
                              .doc =
                                  "what shares a scale: all, a row, 128 elements of a row, 128 of "
                                  "128 rows, or 32, 32, 16 elements of a row"};
-constexpr OptionSpec kScaleLayout{.name = "scale_layout",
-                                  .type = OptionType::choice,
-                                  .default_text = "row",
-                                  .words = kLayouts,
-                                  .doc = "where the scales of groups lie; padding is written"};
-constexpr std::array<OptionSpec, 7> kQuantizeOptions{{
-    kFormat,
-    {.name = "element",
-     .type = OptionType::choice,
-     .default_text = "e4m3",
-     .words = kElements,
-     .doc = "type of mxfp8's elements"},
-    {.name = "scale_type",
-     .type = OptionType::choice,
-     .default_text = "f32",
-     .words = kScaleTypes,
-     .doc = "of fp8 formats; ue8m0: the power of two at or above"},
-    {.name = "scale_rule",
-     .type = OptionType::choice,
-     .default_text = "ceil",
-     .words = kRules,
-     .doc =
-         "mx: nothing saturates; by the exponent of the largest; by that of the rounded largest"},
-    kScaleLayout,
-    {.name = "exact",
-     .type = OptionType::boolean,
-     .default_text = "true",
-     .doc = "divide by the scale; false: multiply by its reciprocal"},
-    {.name = "floor",
-     .type = OptionType::real,
-     .default_text = "1e-10",
-     .least = 1e-30,
-     .doc = "fp8: least largest magnitude of a group"},
-}};
+constexpr auto kQuantizeOptions = joined(std::array{kFormat}, kCodingOptions);
 constexpr std::array<OptionSpec, 3> kDequantizeOptions{{
     kFormat,
-    kScaleLayout,
+    kScaleLayoutOption,
     {.name = "out_type",
      .type = OptionType::choice,
      .default_text = "bf16",
-     .words = kOutTypes,
+     .words = kNumberTypes,
      .doc = "type of y"},
 }};
 
@@ -144,40 +83,11 @@ ScaleLayout layout_of(const Arguments& arguments) {
   return scale_layout(arguments.text("scale_layout"));
 }
 
-/// Of codes of this shape, as the outputs and inputs that the schema makes have it.
-std::vector<std::int64_t> scales_shape_of(QuantFormat format, ScaleLayout layout,
-                                          std::vector<std::int64_t> rows) {
-  if (format == QuantFormat::fp8_tensor) return {1};
-  const std::int64_t h = rows.back();
-  if (format == QuantFormat::fp8_block2d) {
-    rows.pop_back();
-    return {rows::ceil_div(element_count(rows), 128), rows::ceil_div(h, 128)};
-  }
-  rows.back() = h / std::max<std::int64_t>(1, group_elems(format, h));
-  const std::int64_t groups_n = rows.back();
-  if (layout == ScaleLayout::row && format != QuantFormat::fp8_token) return rows;
-  rows.pop_back();
-  if (format == QuantFormat::fp8_token) return {element_count(rows)};
-  return scales_shape(layout, element_count(rows), groups_n);
-}
-
 QuantizeOptions options_of(const Arguments& arguments) {
-  std::string_view rule = arguments.text("scale_rule");
-  return {.format = format_of(arguments),
-          .floor = static_cast<float>(arguments.real("floor")),
-          .exact = arguments.boolean("exact"),
-          .rule = rule == "ceil"    ? ScaleRule::ceil
-                  : rule == "floor" ? ScaleRule::floor
-                                    : ScaleRule::even,
-          .layout = layout_of(arguments)};
+  return coding_options(arguments, "format");
 }
 DequantizeOptions dequantize_options(const Arguments& arguments) {
   return {format_of(arguments), layout_of(arguments)};
-}
-
-std::optional<View> optional_view(const Arguments& arguments, std::string_view name) {
-  const View* view = arguments.find(name);
-  return view == nullptr ? std::nullopt : std::optional(*view);
 }
 
 QuantizeTensors quantize_tensors(const Arguments& a) {
@@ -189,29 +99,17 @@ DequantizeTensors dequantize_tensors(const Arguments& a) {
   return {a.tensor("q"), a.tensor("scales"), optional_view(a, "decode_scale"), a.tensor("y")};
 }
 
-Type element_type(const Arguments& arguments) {
-  QuantFormat format = format_of(arguments);
-  if (format == QuantFormat::mxfp4 || format == QuantFormat::nvfp4) return e2m1;
-  return arguments.text("element") == "e5m2" ? e5m2 : e4m3;
-}
-
-Type scale_type(const Arguments& arguments) {
-  QuantFormat format = format_of(arguments);
-  if (format == QuantFormat::nvfp4) return e4m3;
-  return is_mx(format) || arguments.text("scale_type") == "ue8m0" ? ue8m0 : f32;
-}
-
-std::vector<std::int64_t> shape_of(const Arguments& arguments, const View& rows) {
+std::vector<std::int64_t> rows_shape(const Arguments& arguments, const View& rows) {
   if (rows.rank < 1) arguments.fail("the rows have rank 0; they must have the modes [..., H]");
-  return {rows.shape.begin(), rows.shape.begin() + rows.rank};
+  return shape_of(rows);
 }
 
 std::vector<OutputSpec> quantize_outputs(const Arguments& arguments) {
-  std::vector<std::int64_t> shape = shape_of(arguments, arguments.tensor("x"));
+  std::vector<std::int64_t> shape = rows_shape(arguments, arguments.tensor("x"));
   std::vector<std::int64_t> groups =
       scales_shape_of(format_of(arguments), layout_of(arguments), shape);
-  return {{"q", element_type(arguments), std::move(shape)},
-          {"scales", scale_type(arguments), std::move(groups)}};
+  return {{"q", element_type(arguments, format_of(arguments)), std::move(shape)},
+          {"scales", scale_type(arguments, format_of(arguments)), std::move(groups)}};
 }
 
 std::int64_t workspace_bytes(const Arguments& arguments) {
@@ -219,12 +117,7 @@ std::int64_t workspace_bytes(const Arguments& arguments) {
 }
 
 /// The scale of a tensor whose largest magnitude is about 4.
-void fill_encode_scale(const Problem&, std::vector<Array>& inputs) {
-  constexpr std::array kEncode{672.0};
-  for (Array& array : inputs) {
-    if (array.name == "encode_scale") array = make_array(array.name, f32, {1}, kEncode);
-  }
-}
+void fill_encode_scale(const Problem&, std::vector<Array>& inputs) { fill_quant_scales(inputs, 4); }
 
 /// Scales of the shape that the format wants, powers of two.
 void fill_scales(const Problem& problem, std::vector<Array>& inputs) {
@@ -273,7 +166,8 @@ constexpr Operator kQuantize{
     .workspace_bytes = workspace_bytes,
     .reference =
         [](const Arguments& a, HostTensors& tensors) {
-          quantize_reference(options_of(a), element_type(a), scale_type(a), tensors);
+          quantize_reference(options_of(a), element_type(a, format_of(a)),
+                             scale_type(a, format_of(a)), tensors);
         },
     .tolerance = [](const Arguments&, std::string_view) { return Tolerance{}; },  // exact codes
     .bytes =
@@ -313,7 +207,7 @@ constexpr Operator kDequantize{
                .tensors = kDequantizeTensors,
                .options = kDequantizeOptions},
     .outputs = [](const Arguments& a) -> std::vector<OutputSpec> {
-      return {{"y", *type_from_name(a.text("out_type")), shape_of(a, a.tensor("q"))}};
+      return {{"y", *type_from_name(a.text("out_type")), rows_shape(a, a.tensor("q"))}};
     },
     .launch =
         [](const Device&, const Stream& stream, const Arguments& a) {

@@ -6,7 +6,8 @@ namespace tilewright {
 
 RowNormPlan plan_rms_norm(const DeviceProperties& device, const RmsNormTensors& tensors,
                           const RmsNormOptions& options, SourceLoc at) {
-  RowNormTensors flat{.x = tensors.x, .w = tensors.w, .y = tensors.y, .rstd = tensors.rstd};
+  RowNormTensors flat{
+      .x = tensors.x, .w = tensors.w, .y = tensors.y, .rstd = tensors.rstd, .quant = tensors.quant};
   return plan_row_norm("rms_norm", Statistics::mean_square, device, flat, options, at);
 }
 

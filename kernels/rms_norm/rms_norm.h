@@ -11,10 +11,11 @@ namespace tilewright {
 
 /// All of shape [..., H] folded to [T, H], but w [H] and rstd [T].
 struct RmsNormTensors {
-  View x;                    ///< bf16, f16 or f32
-  std::optional<View> w;     ///< of x's type or f32; absent: 1
-  View y;                    ///< of x's type or f32; may be x
-  std::optional<View> rstd;  ///< f32: 1 / sqrt(mean(x^2) + eps)
+  View x;                         ///< bf16, f16 or f32
+  std::optional<View> w = {};     ///< of x's type or f32; absent: 1
+  std::optional<View> y = {};     ///< of x's type or f32; may be x; absent only with q
+  std::optional<View> rstd = {};  ///< f32: 1 / sqrt(mean(x^2) + eps)
+  QuantOutputTensors quant = {};
 };
 
 using RmsNormOptions = RowNormOptions;

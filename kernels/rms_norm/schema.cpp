@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operator rms_norm as the command line and bindings see it.
+#include "kernels/quantize/quant_schema.h"
 #include "kernels/rms_norm/reference.h"
 #include "kernels/rms_norm/rms_norm.h"
-#include "kernels/rows/row_schema.h"
-
-#include <cmath>
 
 namespace tilewright {
 namespace {
 
-constexpr std::array<TensorSpec, 4> kTensors{{
+constexpr std::array<TensorSpec, 4> kOwnTensors{{
     {.name = "x",
      .role = Role::input,
      .shape = "...,H",
@@ -24,7 +22,8 @@ constexpr std::array<TensorSpec, 4> kTensors{{
      .types = kF32,
      .doc = "1 / sqrt(mean(x^2) + eps) of each row"},
 }};
-constexpr std::array<OptionSpec, 5> kOptions{{
+constexpr auto kTensors = joined(kOwnTensors, kQuantOutputTensors);
+constexpr std::array<OptionSpec, 5> kOwnOptions{{
     {.name = "eps",
      .type = OptionType::real,
      .default_text = "1e-6",
@@ -35,13 +34,34 @@ constexpr std::array<OptionSpec, 5> kOptions{{
     kPartialOption,
     kOutTypeOption,
 }};
-constexpr std::array<std::string_view, 6> kBenchProblems{
-    "T=32768,H=2048,x=bf16,w=bf16", "T=32768,H=4096,x=bf16,w=bf16", "T=32768,H=7168,x=bf16,w=bf16",
-    "T=32768,H=8192,x=bf16,w=bf16", "T=1,H=4096,x=bf16,w=bf16",     "T=64,H=4096,x=bf16,w=bf16"};
+constexpr auto kOptions = joined(kOwnOptions, kQuantOutputOptions);
+constexpr std::array<std::string_view, 13> kBenchProblems{
+    "T=32768,H=2048,x=bf16,w=bf16",
+    "T=32768,H=4096,x=bf16,w=bf16",
+    "T=32768,H=7168,x=bf16,w=bf16",
+    "T=32768,H=8192,x=bf16,w=bf16",
+    "T=1,H=4096,x=bf16,w=bf16",
+    "T=64,H=4096,x=bf16,w=bf16",
+    "T=32768,H=7168,x=bf16,w=bf16,scale=f32,quant=fp8_tensor",
+    "T=32768,H=7168,x=bf16,w=bf16,quant=fp8_token",
+    "T=32768,H=7168,x=bf16,w=bf16,quant=fp8_block,scale_layout=column_tma",
+    "T=32768,H=7168,x=bf16,w=bf16,quant=mxfp8,scale_layout=swizzle_128x4",
+    "T=32768,H=7168,x=bf16,w=bf16,quant=mxfp4",
+    "T=32768,H=7168,x=bf16,w=bf16,encode_scale=f32,quant=nvfp4,scale_layout=swizzle_128x4",
+    "T=64,H=7168,x=bf16,w=bf16,quant=fp8_block"};
+
+RmsNormOptions options_of(const Arguments& arguments) {
+  RmsNormOptions options = rms_options(arguments);
+  options.quant = quant_output_options(arguments);
+  return options;
+}
 
 RmsNormTensors tensors_of(const Arguments& arguments) {
-  return {arguments.tensor("x"), optional_view(arguments, "w"), arguments.tensor("y"),
-          optional_view(arguments, "rstd")};
+  return {.x = arguments.tensor("x"),
+          .w = optional_view(arguments, "w"),
+          .y = optional_view(arguments, "y"),
+          .rstd = optional_view(arguments, "rstd"),
+          .quant = quant_output_tensors(arguments)};
 }
 
 std::vector<OutputSpec> outputs(const Arguments& arguments) {
@@ -49,39 +69,40 @@ std::vector<OutputSpec> outputs(const Arguments& arguments) {
   std::int64_t row_count = 1;
   for (std::size_t i = 0; i + 1 < y.shape.size(); ++i)
     row_count *= y.shape[i];
-  return {std::move(y), {"rstd", f32, {row_count}}};
+  std::vector<OutputSpec> specs{std::move(y), {"rstd", f32, {row_count}}};
+  add_quant_outputs(arguments, specs);
+  return specs;
 }
 
 void launch(const Device&, const Stream& stream, const Arguments& arguments) {
-  rms_norm(stream, tensors_of(arguments), rms_options(arguments));
+  rms_norm(stream, tensors_of(arguments), options_of(arguments));
 }
 
 void reference(const Arguments& arguments, HostTensors& tensors) {
-  rms_norm_reference(rms_options(arguments), tensors);
+  rms_norm_reference(options_of(arguments), tensors);
+  quant_output_reference(arguments, tensors);
 }
 
-/// Contract, I 0.5 and 1.1: half an ulp of the output plus (log2(H) + 8) 2^-24 of |ref|.
-/// Rounding first may land on the neighbour of a tie, which is one ulp of x's type.
+/// Half an ulp of the output, and the contract's error.
 Tolerance tolerance(const Arguments& arguments, std::string_view output) {
-  double computed = std::log2(static_cast<double>(arguments.size("H"))) + 8;
-  if (output == "rstd") return rounded_once(f32, computed);
-  Tolerance tolerance = rounded_once(norm_output(arguments).type, computed);
-  if (arguments.boolean("cast_before_weight"))
-    tolerance.relative += 2 * rows::half_ulp(arguments.tensor("x").type);
+  const double error = rms_norm_error(arguments);
+  if (const auto codes = quant_output_tolerance(arguments, output, error)) return *codes;
+  Tolerance tolerance = rounded_once(output == "rstd" ? f32 : norm_output(arguments).type, 0);
+  tolerance.relative += error;
   return tolerance;
 }
 
 std::int64_t bytes(const Arguments& arguments) {
-  const View& x = arguments.tensor("x");
-  std::int64_t total = bytes_of_inputs(arguments) + size(x) * bits(norm_output(arguments).type) / 8;
-  if (const View* rstd = arguments.find("rstd")) total += size_bytes(*rstd);
-  return total;
+  return bytes_of_inputs(arguments) + bytes_of_outputs(arguments);
 }
+
+/// Numbers of about 4 times weights of about 4.
+void fill(const Problem&, std::vector<Array>& inputs) { fill_quant_scales(inputs, 16); }
 
 std::vector<Traced> trace(const Arguments& arguments, ptx::Target target) {
   std::vector<Traced> traced;
   traced.push_back(
-      plan_rms_norm(traced_device(), tensors_of(arguments), rms_options(arguments)).trace(target));
+      plan_rms_norm(traced_device(), tensors_of(arguments), options_of(arguments)).trace(target));
   return traced;
 }
 
@@ -89,7 +110,7 @@ constexpr Operator kRmsNorm{
     .schema = {.name = "rms_norm",
                .version = 1,
                .formula = "y = x / sqrt(mean(x^2) + eps) * (w + weight_bias)",
-               .doc = "Root-mean-square normalisation of rows.",
+               .doc = "Root-mean-square normalisation of rows, also as codes with scales.",
                .tensors = kTensors,
                .options = kOptions},
     .outputs = outputs,
@@ -98,6 +119,7 @@ constexpr Operator kRmsNorm{
     .tolerance = tolerance,
     .bytes = bytes,
     .trace = trace,
+    .fill = fill,
     .bench_problems = kBenchProblems,
 };
 

@@ -2,6 +2,7 @@
 // One kernel for the norms over rows: rms_norm, fused_add_rms_norm and layer_norm.
 #pragma once
 
+#include "kernels/quantize/quant_output.h"
 #include "kernels/rows/row_shape.h"
 #include "tilewright/device.h"
 #include "tilewright/kernel.h"
@@ -34,12 +35,13 @@ template <class T>
 struct RowNormArguments {
   T x;                                 ///< bf16, f16 or f32
   std::optional<T> w = {};             ///< of x's type or f32; absent: 1
-  T y;                                 ///< of x's type or f32; may be x
+  std::optional<T> y = {};             ///< of x's type or f32; may be x; absent only with q
   std::optional<T> rstd = {};          ///< f32: the factor of each row
   std::optional<T> bias = {};          ///< of x's type or f32; added at the end
   std::optional<T> residual = {};      ///< of x's type or f32
   std::optional<T> extra = {};         ///< of x's type or f32
   std::optional<T> residual_out = {};  ///< z in residual's type; may be residual
+  QuantOutputArguments<T> quant = {};
 };
 using RowNormTensors = RowNormArguments<View>;
 
@@ -49,6 +51,7 @@ struct RowNormOptions {
   WeightOrder order = WeightOrder::last;
   std::int64_t partial = 0;  ///< the mean is over the first `partial` elements; 0: all
   SumRounding rounding = SumRounding::round_first;
+  QuantOutputOptions quant = {};  ///< with q
 };
 
 /// The specialisation besides the facts of the arguments.
@@ -71,7 +74,9 @@ struct RowNormPlan {
   RowNormConfig config;
   RowNormTensors tensors;  ///< folded to rank 2 (w, bias, rstd: rank 1)
   RowNormArguments<TensorArg> args;
+  std::optional<QuantOutputPlan> quant;
   RowNormOptions options;
+  std::int64_t row_blocks = 0;  ///< the blocks beyond them pad the scales
   LaunchConfig launch;
 
   std::string key() const;

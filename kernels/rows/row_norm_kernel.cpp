@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device side of norms over rows.
+#include "kernels/quantize/quant_writer.h"
 #include "kernels/rows/row_norm.h"
 #include "kernels/rows/row_threads.h"
 #include "tilewright/control.h"
+#include "tilewright/thread.h"
 
 namespace tilewright {
 namespace {
@@ -19,6 +21,19 @@ class RowNormKernel {
         eps_(eps),
         weight_bias_(weight_bias),
         threads_(config.row) {}
+
+  /// Codes besides y or in its place; the blocks beyond `row_blocks` pad the scales.
+  void run_quantising(const QuantOutputPlan& plan, const Value& floor, const Value& row_blocks) {
+    writer_.emplace(plan.config, t_.quant, floor);
+    if (plan.config.coding.layout == ScaleLayout::row) {
+      run();
+      return;
+    }
+    if_(block_idx().x < row_blocks, [&] { run(); }).else_([&] {
+      writer_->pad(rows_,
+                   (block_idx().x - row_blocks) * config_.row.threads() + linear_thread_idx());
+    });
+  }
 
   void run() const {
     Value row = threads_.row(rows_.type());  // s64 beyond 2^30 rows
@@ -54,7 +69,7 @@ class RowNormKernel {
   /// Loads without a predicate start a decode row's weights together with the row (0.3 us less for
   /// one row of 4096 bf16 on an H200).
   Value exists(const Value& row) const {
-    return config_.row.rows_of_block() == 1 ? constant(pred, true) : row < rows_;
+    return config_.row.rows_of_block() == 1 ? always() : row < rows_;
   }
 
   /// What the statistics found: a row's elements become (z - mean) * factor.
@@ -71,19 +86,46 @@ class RowNormKernel {
     Value active = exists(row);
     rows::Row z = load_sums(row, active);
     Moments moments = config_.merged ? merged_moments(threads, z) : moments_of(threads, z);
+    if (writer_) {
+      const Operands operands = config_.late_weights ? load_operands() : early;
+      rows::Row y;
+      for (int j = 0; j < config_.row.vectors; ++j)
+        y.push_back(normalised(z, j, operands, moments));
+      if_(active, [&] {
+        for (int j = 0; j < config_.row.vectors; ++j)
+          store_numbers(row, j, z, y[static_cast<std::size_t>(j)]);
+        store_factor(row, moments);
+      });
+      write_codes(threads, row, active, y);
+      return;
+    }
     if_(active, [&] {
       const Operands operands = config_.late_weights ? load_operands() : early;
-      for (int j = 0; j < config_.row.vectors; ++j) {
-        auto i = static_cast<std::size_t>(j);
-        if (t_.residual_out)
-          threads_.store_access(*t_.residual_out, row, j, z[i].to(t_.residual_out->type()));
-        std::optional<Fragment> weight, bias;
-        if (t_.w) weight.emplace(operands.weights[i]);
-        if (t_.bias) bias.emplace(operands.biases[i]);
-        threads_.store_access(t_.y, row, j, normalised(z[i], weight, bias, moments));
-      }
+      for (int j = 0; j < config_.row.vectors; ++j)
+        store_numbers(row, j, z, normalised(z, j, operands, moments));
       store_factor(row, moments);
     });
+  }
+
+  void store_numbers(const Value& row, int j, const rows::Row& z, const Fragment& y) const {
+    if (t_.residual_out) {
+      threads_.store_access(*t_.residual_out, row, j,
+                            z[static_cast<std::size_t>(j)].to(t_.residual_out->type()));
+    }
+    if (t_.y) threads_.store_access(*t_.y, row, j, y.to(t_.y->type()));
+  }
+
+  /// Every thread of the block takes part.
+  void write_codes(const rows::RowThreads& threads, const Value& row, const Value& active,
+                   const rows::Row& y) const {
+    const std::vector<rows::RowShare> shares = threads.shares(row, active);
+    rows::Row numbers;
+    for (const Fragment& access : y)
+      numbers.push_back(writer_->rounded(access));
+    std::optional<Value> largest;
+    if (writer_->needs_largest_of_row())
+      largest.emplace(threads.largest(writer_->largest_of_thread(shares, numbers)));
+    writer_->write(shares, numbers, config_.row.threads_per_row, largest);
   }
 
   /// z of the thread's accesses. All loads are in flight before the first sum.
@@ -170,6 +212,16 @@ class RowNormKernel {
     return rsqrt_approx(fma(squares, one_over_mean_elems(), eps_));
   }
 
+  Fragment normalised(const rows::Row& z, int j, const Operands& operands,
+                      const Moments& moments) const {
+    const auto i = static_cast<std::size_t>(j);
+    std::optional<Fragment> weight, bias;
+    if (t_.w) weight.emplace(operands.weights[i]);
+    if (t_.bias) bias.emplace(operands.biases[i]);
+    return normalised(z[i], weight, bias, moments);
+  }
+
+  /// In f32.
   Fragment normalised(const Fragment& z, const std::optional<Fragment>& weight,
                       const std::optional<Fragment>& bias, const Moments& moments) const {
     Fragment product = z.to(f32);
@@ -182,7 +234,7 @@ class RowNormKernel {
       product = product * factor;
     }
     if (bias) product = product + bias->to(f32);
-    return product.to(t_.y.type());
+    return product;
   }
 
   void store_factor(const Value& row, const Moments& moments) const {
@@ -193,19 +245,60 @@ class RowNormKernel {
 
   void looped_row(const Value& row) const {
     Moments moments = looped_moments(row);
-    for_columns([&](const Value& column) {
-      Fragment z = load_sum(row, column);
-      int v = config_.row.vector_elems;
-      std::optional<Fragment> weight, bias;
-      if (t_.w) weight.emplace(load((*t_.w)(column), v));
-      if (t_.bias) bias.emplace(load((*t_.bias)(column), v));
-      if (t_.residual_out) {
-        store((*t_.residual_out)(row, column), z.to(t_.residual_out->type()));
-      }
-      store(t_.y(row, column), normalised(z, weight, bias, moments));
-    });
+    if (writer_) {
+      write_looped_codes(row, moments);
+    } else {
+      for_columns([&](const Value& column) { write_looped(row, column, always(), moments); });
+    }
     store_factor(row, moments);
   }
+
+  /// y in f32.
+  Fragment write_looped(const Value& row, const Value& column, const Value& inside,
+                        const Moments& moments) const {
+    Fragment z = load_sum(row, column, inside);
+    Fragment y = looped_normalised(z, column, inside, moments);
+    if (t_.residual_out) {
+      store_if(inside, (*t_.residual_out)(row, column), z.to(t_.residual_out->type()));
+    }
+    if (t_.y) store_if(inside, (*t_.y)(row, column), y.to(t_.y->type()));
+    return y;
+  }
+
+  Fragment looped_normalised(const Fragment& z, const Value& column, const Value& inside,
+                             const Moments& moments) const {
+    int v = config_.row.vector_elems;
+    std::optional<Fragment> weight, bias;
+    if (t_.w) weight.emplace(load_if(inside, (*t_.w)(column), v));
+    if (t_.bias) bias.emplace(load_if(inside, (*t_.bias)(column), v));
+    return normalised(z, weight, bias, moments);
+  }
+
+  /// The last pass with codes: all threads of a warp have as many turns.
+  void write_looped_codes(const Value& row, const Moments& moments) const {
+    std::optional<Value> largest;
+    if (writer_->needs_largest_of_row()) largest.emplace(looped_largest(row, moments));
+    const int step = config_.row.threads_per_row * config_.row.vector_elems;
+    for_(0, static_cast<int>(config_.row.h), step, [&](const Value& first) {
+      Value column = first + threads_.lane() * config_.row.vector_elems;
+      Value inside = column < static_cast<int>(config_.row.h);
+      const rows::RowShare share{row, column, inside};
+      const Fragment numbers = writer_->rounded(write_looped(row, column, inside, moments));
+      writer_->write({&share, 1}, {&numbers, 1}, config_.row.threads_per_row, largest);
+    });
+  }
+
+  Value looped_largest(const Value& row, const Moments& moments) const {
+    Var largest(f32, 0.0f);
+    for_columns([&](const Value& column) {
+      Fragment z = load_sum(row, column, always());
+      const Fragment y = looped_normalised(z, column, always(), moments);
+      largest = larger(largest, largest_magnitude(writer_->rounded(y)));
+    });
+    return threads_.largest(largest);
+  }
+
+  static Value always() { return constant(pred, true); }
 
   template <class Body>
   void for_columns(Body&& body) const {
@@ -213,13 +306,13 @@ class RowNormKernel {
     for_(threads_.lane() * config_.row.vector_elems, static_cast<int>(config_.row.h), step, body);
   }
 
-  Fragment load_sum(const Value& row, const Value& column) const {
+  Fragment load_sum(const Value& row, const Value& column, const Value& inside) const {
     int v = config_.row.vector_elems;
-    Fragment x = load(t_.x(row, column), v);
+    Fragment x = load_if(inside, t_.x(row, column), v);
     if (!t_.residual) return x;
-    Fragment residual = load((*t_.residual)(row, column), v);
+    Fragment residual = load_if(inside, (*t_.residual)(row, column), v);
     std::optional<Fragment> extra;
-    if (t_.extra) extra.emplace(load((*t_.extra)(row, column), v));
+    if (t_.extra) extra.emplace(load_if(inside, (*t_.extra)(row, column), v));
     return sum(x, residual, extra);
   }
 
@@ -228,7 +321,7 @@ class RowNormKernel {
     Var total(f32, 0.0f);
     for_columns([&](const Value& column) {
       Var part(f32, 0.0f);
-      add_access(part, load_sum(row, column), column, accumulate);
+      add_access(part, load_sum(row, column, always()), column, accumulate);
       total = total + part;
     });
     return threads_.sum(total);
@@ -256,6 +349,7 @@ class RowNormKernel {
   RowNormParameters t_;
   Value rows_, eps_, weight_bias_;
   rows::RowThreads threads_;
+  std::optional<QuantWriter> writer_ = {};  ///< absent: no codes
 };
 
 }  // namespace
@@ -264,20 +358,40 @@ Traced RowNormPlan::trace(ptx::Target target) const {
   TraceOptions trace_options{
       .name = op + "_" + std::string(name(tensors.x.type)) + "_" + std::to_string(config.row.h) +
               (config.rounding == SumRounding::keep_f32 ? "_keep_f32" : "") +
-              (config.order == WeightOrder::after_rounding ? "_cast_before_weight" : ""),
+              (config.order == WeightOrder::after_rounding ? "_cast_before_weight" : "") +
+              (quant ? "_" + std::string(tilewright::name(quant->config.coding.format)) : ""),
       .target = target,
       .block = {config.row.threads(), 1, 1},
       .min_blocks_per_sm = config.resident};
   using Maybe = std::optional<Tensor>;
-  auto body = [this](const Tensor& x, const Maybe& w, const Tensor& y, const Maybe& rstd,
+  using MaybeValue = std::optional<Value>;
+  auto body = [this](const Tensor& x, const Maybe& w, const Maybe& y, const Maybe& rstd,
                      const Maybe& bias, const Maybe& residual, const Maybe& extra,
-                     const Maybe& residual_out, const Value& eps, const Value& weight_bias) {
-    RowNormKernel(config, {x, w, y, rstd, bias, residual, extra, residual_out}, eps, weight_bias)
-        .run();
+                     const Maybe& residual_out, const Value& eps, const Value& weight_bias,
+                     const Maybe& q, const Maybe& scales, const Maybe& scale,
+                     const Maybe& encode_scale, const MaybeValue& floor,
+                     const MaybeValue& row_block_count) {
+    RowNormKernel kernel(
+        config,
+        {x, w, y, rstd, bias, residual, extra, residual_out, {q, scales, scale, encode_scale}}, eps,
+        weight_bias);
+    if (quant) {
+      kernel.run_quantising(*quant, *floor, *row_block_count);
+    } else {
+      kernel.run();
+    }
   };
-  ScalarArg real{f32, {}};
+  const ScalarArg real{f32, {}};
+  std::optional<ScalarArg> floor, count;
+  if (quant) {
+    floor = real;
+    count = ScalarArg{s32, {1, 0, 2'147'483'647}};
+  }
+  const QuantOutputArguments<TensorArg> codes =
+      quant ? quant->args : QuantOutputArguments<TensorArg>{};
   return tilewright::trace(trace_options, body, args.x, args.w, args.y, args.rstd, args.bias,
-                           args.residual, args.extra, args.residual_out, real, real);
+                           args.residual, args.extra, args.residual_out, real, real, codes.q,
+                           codes.scales, codes.scale, codes.encode_scale, floor, count);
 }
 
 }  // namespace tilewright

@@ -4,7 +4,9 @@
 #include "kernels/rows/row_norm_space.h"
 #include "tilewright/compile.h"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 namespace tilewright {
@@ -62,6 +64,7 @@ struct Checks {
   }
 
   void presence() const {
+    if (!t.y && !t.quant.q) fail("y is absent; it may be where q is given");
     if (t.residual) return;
     if (t.extra) fail("extra without residual; give residual, or extra as residual");
     if (t.residual_out) fail("residual_out without residual; give residual too");
@@ -78,9 +81,10 @@ struct Checks {
   }
 
   void memory() const {
-    same_or_apart("x", t.x, "y", t.y);
+    if (t.y) same_or_apart("x", t.x, "y", *t.y);
     if (t.residual_out) same_or_apart("residual", *t.residual, "residual_out", *t.residual_out);
     apart("x", t.x, "residual", t.residual);
+    codes();
     apart("x", t.x, "residual_out", t.residual_out);
     apart("residual", t.residual, "y", t.y);
     apart("y", t.y, "residual_out", t.residual_out);
@@ -91,10 +95,24 @@ struct Checks {
       apart("bias", t.bias, outputs[i], written[i]);
       apart("extra", t.extra, outputs[i], written[i]);
     }
-    for (const std::optional<View>& other :
-         {std::optional(t.x), std::optional(t.y), t.residual, t.residual_out}) {
+    for (const std::optional<View>& other : {std::optional(t.x), t.y, t.residual, t.residual_out}) {
       if (t.rstd && other && overlap(*t.rstd, *other))
         fail("rstd overlaps another tensor; it must be apart");
+    }
+  }
+
+  void codes() const {
+    const std::pair<const char*, const std::optional<View>*> written[] = {
+        {"q", &t.quant.q}, {"scales", &t.quant.scales}};
+    const std::optional<View> x = t.x;
+    const std::pair<const char*, const std::optional<View>*> others[] = {
+        {"x", &x},           {"w", &t.w},
+        {"y", &t.y},         {"rstd", &t.rstd},
+        {"bias", &t.bias},   {"residual", &t.residual},
+        {"extra", &t.extra}, {"residual_out", &t.residual_out}};
+    for (const auto& [a, first] : written) {
+      for (const auto& [b, second] : others)
+        apart(a, *first, b, *second);
     }
   }
 
@@ -116,19 +134,24 @@ RowNormTensors folded(const RowNormTensors& tensors, const rows::Caller& caller)
     if (view) view = rows::folded(*view, which, caller);
   };
   flat.x = rows::folded(tensors.x, "x", caller);
-  flat.y = rows::folded(tensors.y, "y", caller);
+  fold("y", flat.y);
   fold("residual", flat.residual);
   fold("extra", flat.extra);
   fold("residual_out", flat.residual_out);
   return flat;
 }
 
+/// Of whole rows and at least what codes need, whether or not there are any: an access splits up
+/// where addresses are not aligned to it.
 int vector_elems(const RowNormTensors& t) {
-  std::vector<View> views{t.x, t.y};
-  for (const std::optional<View>& view : {t.w, t.bias, t.residual, t.extra, t.residual_out}) {
+  std::vector<View> views{t.x};
+  for (const std::optional<View>& view : {t.y, t.w, t.bias, t.residual, t.extra, t.residual_out}) {
     if (view) views.push_back(*view);
   }
-  return rows::common_vector(t.x.type, views);
+  int least = kLeastQuantAccess;
+  while (t.x.shape[1] % least != 0)
+    least /= 2;
+  return std::max(least, rows::common_vector(t.x.type, views));
 }
 
 RowNormArguments<TensorArg> args_of(const RowNormTensors& t) {
@@ -141,7 +164,7 @@ RowNormArguments<TensorArg> args_of(const RowNormTensors& t) {
   };
   return {.x = tensor_arg(t.x, kRows),
           .w = vector(t.w),
-          .y = tensor_arg(t.y, kRows),
+          .y = matrix(t.y),
           .rstd = matrix(t.rstd),
           .bias = vector(t.bias),
           .residual = matrix(t.residual),
@@ -167,7 +190,7 @@ void choose_rows(RowNormPlan& plan, const DeviceProperties& device) {
   row = rows::make_row_shape(x.shape[1], access, order.threads, rows::max_accesses(operands));
   plan.config.merged = order.merged == 1;
   const rows::RowBlocks blocks = rows::choose_row_blocks(
-      plan.op, device,
+      plan.op, plan.quant ? rows::RowOutput::codes : rows::RowOutput::numbers, device,
       {bits(x.type), operands, row.threads_per_row, row.looped ? 0 : row.vectors, x.shape[0]});
   row.rows_per_block = blocks.rows;
   row.turns = blocks.turns;
@@ -202,6 +225,7 @@ RowNormPlan plan_row_norm(std::string_view op, Statistics statistics,
   checks.memory();
   checks.options(options);
   plan.args = args_of(plan.tensors);
+  plan.quant = plan_quant_output(plan.tensors.quant, options.quant, plan.tensors.x, caller);
   std::int64_t h = plan.tensors.x.shape[1];
   std::int64_t row_count = plan.tensors.x.shape[0];
   plan.config.statistics = statistics;
@@ -210,8 +234,11 @@ RowNormPlan plan_row_norm(std::string_view op, Statistics statistics,
   plan.config.has_weight_bias = options.weight_bias != 0;
   plan.config.order = options.order;
   plan.config.rounding = options.rounding;
-  plan.launch.grid.x = rows::row_blocks(row_count, plan.config.row.rows_of_block(), caller);
   plan.launch.block.x = plan.config.row.threads();
+  const std::int64_t padding = plan.quant ? plan.quant->padding_blocks(plan.launch.block.x) : 0;
+  plan.launch.grid.x =
+      rows::row_blocks(row_count, plan.config.row.rows_of_block(), caller, padding);
+  plan.row_blocks = plan.launch.grid.x - padding;
   return plan;
 }
 
@@ -221,7 +248,8 @@ std::string RowNormPlan::key() const {
        {&args.w, &args.rstd, &args.bias, &args.residual, &args.extra, &args.residual_out}) {
     text += " | " + rows::key_text(*arg);
   }
-  return text + " | " + to_string(args.y);
+  if (args.y) text += " | " + to_string(*args.y);
+  return quant ? text + " | " + quant->key() : text;
 }
 
 Parameters RowNormPlan::parameters() const {
@@ -239,6 +267,10 @@ Parameters RowNormPlan::parameters() const {
   add(args.residual_out, tensors.residual_out);
   parameters.add(options.eps);
   parameters.add(options.weight_bias);
+  if (!quant) return parameters;
+  quant->pack_into(parameters);
+  parameters.add(quant->floor);
+  parameters.add(static_cast<std::int32_t>(row_blocks));
   return parameters;
 }
 

@@ -86,15 +86,18 @@ constexpr tune::Space blocks_space(std::string_view name) {
   return {name, kBlocksKeys, kBlocksKnobs, standard_blocks, valid_blocks, kReducible};
 }
 
-/// The two spaces of an operator.
+/// The spaces of an operator.
 struct Spaces {
-  tune::Space order, blocks;
+  tune::Space order, blocks, code_blocks;
 };
-constexpr Spaces kRmsNorm{order_space("rms_norm", kOrderKnobs), blocks_space("rms_norm.blocks")};
+constexpr Spaces kRmsNorm{order_space("rms_norm", kOrderKnobs), blocks_space("rms_norm.blocks"),
+                          blocks_space("rms_norm.code_blocks")};
 constexpr Spaces kFusedAdd{order_space("fused_add_rms_norm", kOrderKnobs),
-                           blocks_space("fused_add_rms_norm.blocks")};
+                           blocks_space("fused_add_rms_norm.blocks"),
+                           blocks_space("fused_add_rms_norm.code_blocks")};
 constexpr Spaces kLayerNorm{order_space("layer_norm", kCentredKnobs),
-                            blocks_space("layer_norm.blocks")};
+                            blocks_space("layer_norm.blocks"),
+                            blocks_space("layer_norm.code_blocks")};
 
 const Spaces& spaces_of(std::string_view op) {
   for (const Spaces* spaces : {&kFusedAdd, &kLayerNorm}) {
@@ -114,10 +117,12 @@ RowOrder choose_row_order(std::string_view op, const DeviceProperties& device,
   return {config[0], config[1]};
 }
 
-RowBlocks choose_row_blocks(std::string_view op, const DeviceProperties& device,
+RowBlocks choose_row_blocks(std::string_view op, RowOutput output, const DeviceProperties& device,
                             const RowBlocksKey& key) {
-  const tune::Config config = tune::choose(
-      spaces_of(op).blocks, device, {key.bits, key.operands, key.threads, key.accesses, key.rows});
+  const Spaces& spaces = spaces_of(op);
+  const tune::Config config =
+      tune::choose(output == RowOutput::codes ? spaces.code_blocks : spaces.blocks, device,
+                   {key.bits, key.operands, key.threads, key.accesses, key.rows});
   return {config[0], config[1], config[2], config[3]};
 }
 

@@ -36,10 +36,13 @@ struct RowBlocks {
   int resident = 0;  ///< blocks that a multiprocessor must hold, which bounds registers; 0: any
 };
 
+/// What a norm writes of a row: rows of codes have records of their own, but for the order.
+enum class RowOutput : std::uint8_t { numbers, codes };
+
 /// `op` is rms_norm, fused_add_rms_norm or layer_norm: each has records of its own.
 RowOrder choose_row_order(std::string_view op, const DeviceProperties& device,
                           const RowOrderKey& key);
-RowBlocks choose_row_blocks(std::string_view op, const DeviceProperties& device,
+RowBlocks choose_row_blocks(std::string_view op, RowOutput output, const DeviceProperties& device,
                             const RowBlocksKey& key);
 
 /// The most accesses of a thread that fit its registers.

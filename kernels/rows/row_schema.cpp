@@ -34,18 +34,36 @@ SumRounding sum_rounding(const Arguments& arguments) {
                                                   : SumRounding::round_first;
 }
 
+double rms_norm_error(const Arguments& arguments) {
+  double error = (std::log2(static_cast<double>(arguments.size("H"))) + 8) * 0x1p-24;
+  if (arguments.boolean("cast_before_weight"))
+    error += 2 * rows::half_ulp(arguments.tensor("x").type);
+  return error;
+}
+
 Tolerance rounded_once(Type output, double computed) {
   return {.relative = computed * 0x1p-24 + rows::half_ulp(output),
           .absolute = rows::half_tiniest(output)};
 }
 
-std::int64_t bytes_of_inputs(const Arguments& arguments) {
+namespace {
+
+std::int64_t bytes_of(const Arguments& arguments, bool (*counts)(Role)) {
   std::int64_t total = 0;
   for (const TensorSpec& spec : arguments.schema().tensors) {
-    const View* view = spec.role == Role::output ? nullptr : arguments.find(spec.name);
+    const View* view = counts(spec.role) ? arguments.find(spec.name) : nullptr;
     if (view != nullptr) total += size_bytes(*view);
   }
   return total;
+}
+
+}  // namespace
+
+std::int64_t bytes_of_inputs(const Arguments& arguments) {
+  return bytes_of(arguments, [](Role role) { return role != Role::output; });
+}
+std::int64_t bytes_of_outputs(const Arguments& arguments) {
+  return bytes_of(arguments, [](Role role) { return role == Role::output; });
 }
 
 DeviceProperties traced_device() {

@@ -54,7 +54,7 @@ inline constexpr TensorSpec kNormOutput{.name = "y",
                                         .shape = "...,H",
                                         .types = kReals,
                                         .may_alias = "x",
-                                        .doc = "x's type or f32 (out_type)"};
+                                        .doc = "x's type or f32 (out_type); with quant on demand"};
 
 std::optional<View> optional_view(const Arguments& arguments, std::string_view name);
 std::vector<std::int64_t> shape_of(const View& view);
@@ -64,10 +64,15 @@ OutputSpec norm_output(const Arguments& arguments);
 RowNormOptions rms_options(const Arguments& arguments);
 SumRounding sum_rounding(const Arguments& arguments);
 
+/// Contract, I 0.5 and 1.1: (log2(H) + 8) 2^-24 of |y| before its last rounding. Rounding to x's
+/// type before the weight may land on the neighbour of a tie, which is one ulp of that type.
+double rms_norm_error(const Arguments& arguments);
+
 /// Half an ulp of the output plus `computed` 2^-24 of |ref|.
 Tolerance rounded_once(Type output, double computed);
-/// Bytes of all inputs that are present.
+/// Bytes of all inputs (outputs) that are present.
 std::int64_t bytes_of_inputs(const Arguments& arguments);
+std::int64_t bytes_of_outputs(const Arguments& arguments);
 
 /// A multiprocessor alone: the configuration of few rows, for traces without a device.
 DeviceProperties traced_device();

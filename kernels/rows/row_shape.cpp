@@ -26,14 +26,15 @@ RowShape make_row_shape(std::int64_t h, int vector_elems, int threads, int max_v
   return shape;
 }
 
-int row_blocks(std::int64_t row_count, int per_block, const Caller& caller) {
+int row_blocks(std::int64_t row_count, int per_block, const Caller& caller, std::int64_t others) {
   constexpr std::int64_t kMaxBlocks = 2'147'483'647;
-  std::int64_t blocks = ceil_div(row_count, per_block);
-  if (blocks > kMaxBlocks) {
-    caller.refuse(std::to_string(row_count) + " rows; at most " +
-                  std::to_string(kMaxBlocks * per_block) + " are possible");
+  const std::int64_t blocks = ceil_div(row_count, per_block);
+  const std::int64_t most = kMaxBlocks - others;
+  if (blocks > most) {
+    caller.refuse(std::to_string(row_count) + " rows; at most " + std::to_string(most * per_block) +
+                  " are possible");
   }
-  return static_cast<int>(blocks);
+  return static_cast<int>(blocks + others);
 }
 
 std::string key_text(const std::optional<TensorArg>& arg) { return arg ? to_string(*arg) : "-"; }

@@ -30,8 +30,9 @@ std::string to_string(const RowShape& shape);
 /// `max_vectors` accesses.
 RowShape make_row_shape(std::int64_t h, int vector_elems, int threads, int max_vectors);
 
-/// Blocks of `per_block` rows. Throws beyond the 2147483647 blocks of a grid.
-int row_blocks(std::int64_t row_count, int per_block, const Caller& caller);
+/// Blocks of `per_block` rows, and `others`. Throws beyond the 2147483647 blocks of a grid.
+int row_blocks(std::int64_t row_count, int per_block, const Caller& caller,
+               std::int64_t others = 0);
 
 std::int64_t power_of_two_from(std::int64_t least);  ///< the smallest that is not less
 

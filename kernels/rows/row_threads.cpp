@@ -12,6 +12,7 @@ namespace tilewright::rows {
 namespace {
 
 Value add(const Value& a, const Value& b) { return a + b; }
+Value larger(const Value& a, const Value& b) { return max(a, b, NanMode::propagate); }
 
 }  // namespace
 
@@ -50,14 +51,21 @@ void RowThreads::store_access(const Tensor& tensor, const Value& row, int j,
   store_if(inside(j), tensor(row, column(j)), access);
 }
 
-Value RowThreads::sum(const Value& mine) const {
-  int width = shape_.threads_per_row < 32 ? shape_.threads_per_row : 32;
-  Value warp_sum = warp_reduce(mine, add, width);
-  return warps() == 1 ? warp_sum : sum_of_warps(warp_sum);
+std::vector<RowShare> RowThreads::shares(const Value& row, const Value& active) const {
+  std::vector<RowShare> all;
+  all.reserve(static_cast<std::size_t>(shape_.vectors));
+  for (int j = 0; j < shape_.vectors; ++j)
+    all.push_back({row, column(j), active && inside(j)});
+  return all;
 }
 
-Value RowThreads::sum_of_warps(const Value& warp_sum) const {
-  return reduce(of_all_warps({warp_sum}).front(), add);
+Value RowThreads::sum(const Value& mine) const { return combined(mine, add); }
+Value RowThreads::largest(const Value& mine) const { return combined(mine, larger); }
+
+Value RowThreads::combined(const Value& mine, Value (*combine)(const Value&, const Value&)) const {
+  const int width = std::min(shape_.threads_per_row, 32);
+  Value of_warp = warp_reduce(mine, combine, width);
+  return warps() == 1 ? of_warp : reduce(of_all_warps({of_warp}).front(), combine);
 }
 
 /// Each call has shared memory of its own, so that no barrier keeps it from the one before; turns

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/rows/row_shape.h"
+#include "kernels/rows/row_share.h"
 #include "tilewright/fragment.h"
 #include "tilewright/value.h"
 
@@ -36,9 +37,14 @@ class RowThreads {
   Row load_vector(const Tensor& tensor) const;
   void store_access(const Tensor& tensor, const Value& row, int j, const Fragment& access) const;
 
+  /// The thread's accesses in a row that it takes part in where `active`.
+  std::vector<RowShare> shares(const Value& row, const Value& active) const;
+
   /// Combines one number of every thread of the row: a butterfly in each warp, then the warps in
   /// order, the same for all threads. Every thread of the block takes part.
   Value sum(const Value& mine) const;
+  /// The same for the largest number; NaN if there is one.
+  Value largest(const Value& mine) const;
 
   /// Mean of some elements, and the sum of their square distances from it.
   struct Spread {
@@ -49,7 +55,7 @@ class RowThreads {
 
  private:
   int warps() const { return shape_.threads_per_row > 32 ? shape_.threads_per_row / 32 : 1; }
-  Value sum_of_warps(const Value& warp_sum) const;
+  Value combined(const Value& mine, Value (*combine)(const Value&, const Value&)) const;
   /// Numbers of each warp, known to all threads of the block after one barrier: a fragment each.
   std::vector<Fragment> of_all_warps(std::initializer_list<Value> mine) const;
 

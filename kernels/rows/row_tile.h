@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/rows/grid_division.h"
+#include "kernels/rows/row_share.h"
 #include "kernels/rows/rows.h"
 #include "tilewright/tensor.h"
 #include "tilewright/value.h"
@@ -30,14 +31,9 @@ std::int64_t tiles_along_row(const RowTile& tile, std::int64_t columns);
 LaunchConfig row_tile_launch(const RowTile& tile, std::int64_t row_count, std::int64_t columns,
                              const Caller& caller);
 
-/// One access of this thread; indices are s64 beyond 2^30.
-struct RowShare {
-  Value row, column;  ///< of the access's first element
-  Value inside;       ///< predicate
-};
-/// All of a thread's, in its one row. Traced. Pre: the trace's block is RowTile::threads wide, its
-/// grid row_tile_launch's. `along` is the divisor_parameter() of the tiles along a row, `row_count`
-/// and `columns` are leaves of a shape.
+/// All accesses of a thread, in its one row. Traced. Pre: the trace's block is RowTile::threads
+/// wide, its grid row_tile_launch's. `along` is the divisor_parameter() of the tiles along a row,
+/// `row_count` and `columns` are leaves of a shape.
 std::vector<RowShare> row_shares(const RowTile& tile, const Value& along, const Int& row_count,
                                  const Int& columns);
 

@@ -105,13 +105,25 @@ int common_vector(Type lead, std::span<const View> views) {
   return elems;
 }
 
-double half_ulp(Type type) {
-  return type == bf16 ? 0x1p-8 : type == f16 ? 0x1p-11 : type == e4m3 ? 0x1p-4 : 0x1p-24;
+namespace {
+
+/// Half an ulp of 1, and half the smallest subnormal number.
+struct Halves {
+  double ulp, tiniest;
+};
+Halves halves_of(Type type) {
+  if (type == bf16) return {0x1p-8, 0x1p-134};
+  if (type == f16) return {0x1p-11, 0x1p-25};
+  if (type == e4m3) return {0x1p-4, 0x1p-10};
+  if (type == e5m2) return {0x1p-3, 0x1p-17};
+  if (type == e2m1) return {0x1p-2, 0x1p-2};
+  return {0x1p-24, 0x1p-150};
 }
 
-double half_tiniest(Type type) {
-  return type == bf16 ? 0x1p-134 : type == f16 ? 0x1p-25 : type == e4m3 ? 0x1p-10 : 0x1p-150;
-}
+}  // namespace
+
+double half_ulp(Type type) { return halves_of(type).ulp; }
+double half_tiniest(Type type) { return halves_of(type).tiniest; }
 
 bool is_dependent(const Device& device, const LaunchConfig& launch) {
   constexpr int kHopper = 90;

@@ -58,6 +58,17 @@ def test_fp4_codes_are_pairs(device):
 
 
 @on_every_device
+def test_options_ask_for_optional_outputs(device):
+    x, w = inputs(device)
+    right = tilewright.ops.rms_norm(x, w)
+    codes, scales = tilewright.ops.rms_norm(x, w, quant="fp8_token", quant_from="via_x_dtype")
+    of_y, scales_of_y = tilewright.ops.quantize(right, format="fp8_token")
+    assert torch.equal(codes.view(torch.uint8), of_y.view(torch.uint8)) and torch.equal(scales, scales_of_y)
+    y, again, _ = tilewright.ops.rms_norm(x, w, quant="fp8_token", quant_from="via_x_dtype", y=True)
+    assert torch.equal(y, right) and torch.equal(again.view(torch.uint8), of_y.view(torch.uint8))
+
+
+@on_every_device
 def test_a_given_output_is_returned_itself(device):
     x, w = inputs(device)
     y = torch.empty_like(x)

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks and arguments of quantised outputs.
+#include "kernels/quantize/quant_output.h"
+
+namespace tilewright {
+namespace {
+
+void check_absent(const QuantOutputTensors& t, const rows::Caller& caller) {
+  const std::pair<const char*, const std::optional<View>*> others[] = {
+      {"scales", &t.scales}, {"scale", &t.scale}, {"encode_scale", &t.encode_scale}};
+  for (const auto& [which, view] : others) {
+    if (*view) caller.refuse(std::string(which) + " is given without q; only codes have scales");
+  }
+}
+
+void check(const QuantOutputTensors& t, const QuantOutputOptions& options, const View& rows,
+           const rows::Caller& caller) {
+  const QuantFormat format = options.coding.format;
+  if (format == QuantFormat::fp8_block2d)
+    caller.refuse("format is fp8_block2d; outputs are quantised by rows or within them");
+  if (!t.scales) caller.refuse("scales is absent; q has scales");
+  check_coding({format, t.q->type, t.scales->type, options.coding.rule, options.coding.layout},
+               caller);
+  if (t.q->shape[0] != rows.shape[0] || t.q->shape[1] != rows.shape[1]) {
+    caller.refuse("q is " + to_string(*t.q) + "; it must have " + std::to_string(rows.shape[0]) +
+                  " rows of " + std::to_string(rows.shape[1]) + " elements");
+  }
+  check_groups(format, *t.q, caller);
+  check_given(t.scale, "scale", QuantFormat::fp8_tensor, format, caller);
+  check_given(t.encode_scale, "encode_scale", QuantFormat::nvfp4, format, caller);
+  check_fp8(format, t.scales->type, options.coding.floor, caller);
+}
+
+}  // namespace
+
+std::optional<QuantOutputPlan> plan_quant_output(const QuantOutputTensors& tensors,
+                                                 const QuantOutputOptions& options,
+                                                 const View& rows, const rows::Caller& caller) {
+  if (!tensors.q) {
+    check_absent(tensors, caller);
+    return std::nullopt;
+  }
+  QuantOutputPlan plan;
+  QuantOutputTensors& t = plan.tensors;
+  t = tensors;
+  t.q = rows::folded(*tensors.q, "q", caller);
+  check(t, options, rows, caller);
+  const QuantizeOptions& coding = options.coding;
+  QuantOutputConfig& config = plan.config;
+  config.coding = {coding.format, t.q->type, t.scales->type, coding.rule, coding.layout};
+  config.rounded = options.from == QuantFrom::f32 ? f32 : rows.type;
+  config.division = division_of(config.coding, coding.exact, coding.floor, config.rounded);
+  config.h = rows.shape[1];
+  config.group = group_elems(coding.format, config.h);
+  t.scales = scales_view(*t.scales, config.coding, *t.q, caller);
+  rows::check_apart(*t.scales, "scales", *t.q, "q", caller);
+  plan.floor = coding.floor;
+  constexpr DynamicModes kRows{.extents = 1, .strides = 1};
+  plan.args.q = tensor_arg(*t.q, kRows);
+  plan.args.scales = scales_arg_of(*t.scales, coding.layout);
+  if (t.scale) plan.args.scale = tensor_arg(*t.scale);
+  if (t.encode_scale) plan.args.encode_scale = tensor_arg(*t.encode_scale);
+  return plan;
+}
+
+std::string QuantOutputPlan::key() const {
+  return "quant " + to_string(config.coding) +
+         " d=" + std::to_string(static_cast<int>(config.division)) + " " +
+         std::string(name(config.rounded)) + " h=" + std::to_string(config.h) + " | " +
+         to_string(*args.q) + " | " + to_string(*args.scales);
+}
+
+void QuantOutputPlan::pack_into(Parameters& parameters) const {
+  pack(parameters, *args.q, *tensors.q);
+  pack(parameters, *args.scales, *tensors.scales);
+  if (args.scale) pack(parameters, *args.scale, *tensors.scale);
+  if (args.encode_scale) pack(parameters, *args.encode_scale, *tensors.encode_scale);
+}
+
+std::int64_t QuantOutputPlan::padding_blocks(int threads) const {
+  return rows::ceil_div(
+      padding_words(config.coding.layout, tensors.q->shape[0], config.groups_of_row()), threads);
+}
+
+}  // namespace tilewright

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Codes and scales as the output of another operator: what it takes, checks and launches for them.
+#pragma once
+
+#include "kernels/quantize/quantize.h"
+
+#include <optional>
+#include <string>
+
+namespace tilewright {
+
+/// What is quantised of an operator's result.
+enum class QuantFrom : std::uint8_t {
+  f32,        ///< the unrounded result
+  via_x_type  ///< the result in x's type: the bits of the operator followed by quantize
+};
+
+template <class T>
+struct QuantOutputArguments {
+  std::optional<T> q = {};       ///< of y's shape, as quantize's; absent: nothing is quantised
+  std::optional<T> scales = {};  ///< as quantize's
+  std::optional<T> scale = {};   ///< fp8_tensor: [1] f32, the decode scale
+  std::optional<T> encode_scale = {};  ///< nvfp4: [1] f32
+};
+using QuantOutputTensors = QuantOutputArguments<View>;
+
+struct QuantOutputOptions {
+  QuantizeOptions coding;  ///< any format but fp8_block2d
+  QuantFrom from = QuantFrom::f32;
+};
+
+/// The specialisation besides the facts of the arguments.
+struct QuantOutputConfig {
+  QuantCoding coding;
+  Division division = Division::exact;
+  Type rounded = f32;      ///< to this type before anything else
+  std::int64_t h = 0;      ///< elements of a row
+  std::int64_t group = 0;  ///< elements under one scale
+  std::int64_t groups_of_row() const { return h / group; }
+  friend bool operator==(const QuantOutputConfig&, const QuantOutputConfig&) = default;
+};
+
+struct QuantOutputPlan {
+  QuantOutputConfig config;
+  QuantOutputTensors tensors;  ///< folded; scales in the modes of their layout
+  QuantOutputArguments<TensorArg> args;
+  float floor = 0;
+
+  std::string key() const;
+  void pack_into(Parameters& parameters) const;  ///< q, scales, scale and encode_scale in order
+  /// Of `threads`, behind those of rows: each writes a word that pads the scales.
+  std::int64_t padding_blocks(int threads) const;
+};
+
+/// Nothing without q. `rows` has q's shape folded to [T, H], and the operator's type.
+/// Throws Error(user) for what quantize refuses, and for scales that overlap q.
+std::optional<QuantOutputPlan> plan_quant_output(const QuantOutputTensors& tensors,
+                                                 const QuantOutputOptions& options,
+                                                 const View& rows, const rows::Caller& caller);
+
+/// Elements of an access at least, where rows have whole ones: enough that a warp holds a group.
+inline constexpr int kLeastQuantAccess = 4;
+
+}  // namespace tilewright

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators that quantise what they compute: against float64, and bit for bit against the same
+// operator followed by quantize.
+#include "kernels/fused_add_rms_norm/fused_add_rms_norm.h"
+#include "kernels/layer_norm/layer_norm.h"
+#include "kernels/quantize/quantize.h"
+#include "kernels/rms_norm/rms_norm.h"
+#include "operator_fixture.h"
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace tilewright {
+namespace {
+
+using test::OperatorTest;
+using test::Options;
+using test::Placement;
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::array kFormats{"fp8_tensor", "fp8_token", "fp8_block", "mxfp8", "mxfp4", "nvfp4"};
+
+struct Layout {
+  const char *format, *layout, *scale_type;
+};
+constexpr Layout kLayouts[] = {
+    {"fp8_block", "column_tma", "f32"}, {"fp8_block", "packed_ue8m0", "ue8m0"},
+    {"mxfp8", "packed_ue8m0", "f32"},   {"mxfp8", "swizzle_128x4", "f32"},
+    {"mxfp4", "swizzle_8x4", "f32"},    {"nvfp4", "swizzle_128x4", "f32"},
+    {"nvfp4", "swizzle_8x4", "f32"},
+};
+
+/// An operator with its inputs and options.
+struct Work {
+  const Operator& op;
+  std::vector<Array> inputs;
+  Options options = {};
+};
+
+class QuantOutput : public OperatorTest {
+ protected:
+  static std::vector<Array> scales_for(const std::string& format) {
+    if (format == "fp8_tensor") return {make_array("scale", f32, {1}, std::array{0.01})};
+    if (format == "nvfp4") return {make_array("encode_scale", f32, {1}, std::array{600.0})};
+    return {};
+  }
+
+  /// Runs the operator with codes, checks them against float64 and against what quantize makes of
+  /// the operator's own output, and returns q and scales.
+  std::vector<Array> check(Work work, const std::string& format, const Options& coding = {},
+                           Placement placement = {}) {
+    const std::vector<Array> given = scales_for(format);
+    work.inputs.insert(work.inputs.end(), given.begin(), given.end());
+    std::vector<Array> codes;
+    for (const char* from : {"f32", "via_x_dtype"}) {
+      SCOPED_TRACE(std::string(work.op.schema.name) + " " + format + " from " + from);
+      Options options = work.options;
+      options.insert(options.end(), coding.begin(), coding.end());
+      options.insert(options.end(), {{"quant", format}, {"quant_from", from}});
+      codes = last_two(run(work.op, work.inputs, options, placement));
+      expect_equal(codes, unfused(work, given, format, coding, placement, from));
+    }
+    return codes;
+  }
+
+  static std::vector<Array> last_two(std::vector<Array> outputs) {
+    outputs.erase(outputs.begin(), outputs.end() - 2);
+    return outputs;
+  }
+
+  std::vector<Array> unfused(const Work& work, const std::vector<Array>& given,
+                             const std::string& format, const Options& coding, Placement placement,
+                             const std::string& from) {
+    std::vector<Array> inputs = work.inputs;
+    inputs.resize(inputs.size() - given.size());
+    Options options = work.options;
+    if (from == "f32") options.emplace_back("out_type", "f32");
+    Array y = run(work.op, inputs, options, placement).front();
+    y.name = "x";
+    std::vector<Array> rows{y};
+    rows.insert(rows.end(), given.begin(), given.end());
+    Options quantize = coding;
+    quantize.emplace_back("format", format);
+    return run(quantize_operator(), rows, quantize);
+  }
+
+  static void expect_equal(const std::vector<Array>& fused, const std::vector<Array>& unfused) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(fused[i].shape, unfused[i].shape) << unfused[i].name;
+      EXPECT_EQ(fused[i].bytes, unfused[i].bytes) << unfused[i].name;
+    }
+  }
+
+  static Work rms(std::int64_t t, std::int64_t h, Type type = bf16) {
+    return {rms_norm_operator(), {random("x", type, {t, h}, 3), random("w", type, {h}, 1, 2)}};
+  }
+  static Work add(std::int64_t t, std::int64_t h, Type type = bf16) {
+    return {fused_add_rms_norm_operator(),
+            {random("x", type, {t, h}), random("residual", type, {t, h}, 2, 5),
+             random("w", f32, {h}, 1, 2)}};
+  }
+  static Work layer(std::int64_t t, std::int64_t h, Type type = bf16) {
+    return {layer_norm_operator(),
+            {random("x", type, {t, h}, 3), random("w", type, {h}, 1, 2),
+             random("bias", type, {h}, 1, 3)}};
+  }
+  static Work of_rows(Type type, std::int64_t t, const std::vector<double>& values) {
+    const auto h = static_cast<std::int64_t>(values.size()) / t;
+    return {rms_norm_operator(), {make_array("x", type, {t, h}, values)}};
+  }
+};
+
+TEST_F(QuantOutput, EqualsTheNormFollowedByQuantize) {
+  for (const char* format : kFormats) {
+    for (Type type : {bf16, f16, f32}) {
+      check(rms(5, 384, type), format);
+      check(add(5, 384, type), format);
+      check(layer(5, 384, type), format);
+    }
+  }
+}
+
+TEST_F(QuantOutput, TakesEveryWidth) {
+  for (std::int64_t h : {1, 7, 63, 72, 100, 1234, 2880}) {
+    check(rms(3, h), "fp8_token");
+    check(layer(3, h), "fp8_tensor");
+  }
+  for (std::int64_t h : {128, 256, 640, 2304, 7168})
+    check(add(2, h), "fp8_block");
+  for (std::int64_t h : {32, 96, 2880, 4608}) {
+    check(rms(2, h), "mxfp8");
+    check(layer(2, h), "mxfp4");
+  }
+  for (std::int64_t h : {16, 48, 2880, 5376})
+    check(add(2, h), "nvfp4");
+}
+
+TEST_F(QuantOutput, WritesEveryLayoutWithItsPadding) {
+  for (const Layout& each : kLayouts) {
+    for (std::int64_t t : {1, 3, 130}) {
+      check(rms(t, 640), each.format,
+            {{"scale_layout", each.layout}, {"scale_type", each.scale_type}});
+    }
+  }
+}
+
+TEST_F(QuantOutput, TakesTheOptionsOfQuantize) {
+  for (const char* rule : {"floor", "even"}) {
+    check(rms(3, 256), "mxfp8", {{"scale_rule", rule}, {"element", "e5m2"}});
+    check(add(3, 256), "mxfp4", {{"scale_rule", rule}});
+  }
+  for (const char* format : {"fp8_token", "fp8_block"}) {
+    check(layer(3, 256), format, {{"scale_type", "ue8m0"}});
+    check(layer(3, 256), format, {{"exact", "false"}, {"floor", "4"}});
+  }
+}
+
+TEST_F(QuantOutput, TakesTheOptionsOfTheNorm) {
+  Work work = rms(4, 256);
+  work.options = {{"weight_bias", "1"}, {"partial", "64"}};
+  check(work, "fp8_token");
+  work.options = {{"cast_before_weight", "true"}};
+  check(work, "fp8_block");
+  Work sum = add(4, 256);
+  sum.options = {{"rounding", "keep_f32"}};
+  check(sum, "mxfp8");
+}
+
+TEST_F(QuantOutput, TakesStridesAndAlignments) {
+  for (std::int64_t padding : {1, 2, 4, 16}) {
+    for (std::int64_t offset : {0, 1, 2, 8}) {
+      const Placement placement{.row_padding = padding, .offset_elems = offset};
+      check(add(5, 256), "fp8_token", {}, placement);
+      check(rms(5, 256), "fp8_block", {}, placement);
+      check(rms(5, 256, f32), "mxfp8", {}, placement);
+      if (padding % 2 == 0 && offset % 2 == 0) check(rms(5, 256), "nvfp4", {}, placement);
+    }
+  }
+}
+
+TEST_F(QuantOutput, IsRightInEveryConfiguration) {
+  for (const char* format : {"fp8_token", "fp8_block", "mxfp4"}) {
+    run_candidates(rms_norm_operator(), rms(5, 256).inputs, {{"quant", format}});
+    run_candidates(fused_add_rms_norm_operator(), add(3, 1024).inputs, {{"quant", format}});
+  }
+}
+
+TEST_F(QuantOutput, QuantisesRowsThatAreReadTwice) {
+  run(rms_norm_operator(), rms(2, 70016).inputs, {{"quant", "fp8_token"}});
+  check(add(1, 66048), "fp8_block");
+  check(layer(1, 65600), "nvfp4");
+}
+
+TEST_F(QuantOutput, WritesNumbersToo) {
+  for (const Work& work : {rms(3, 256), layer(3, 256)}) {
+    const Array y = run(work.op, work.inputs).front();
+    Array place = make_array("y", bf16, {3, 256});
+    Buffer memory(device, 1 << 16);
+    memory.fill(std::byte{0});
+    const std::uint64_t at = memory.address();
+    std::vector<std::byte> x = work.inputs[0].bytes;
+    memory.upload(x);
+    memory.upload(work.inputs[1].bytes, 4096);
+    Arguments arguments(work.op.schema);
+    arguments.set_option("quant", "fp8_token");
+    arguments.set("x", make_view(at, bf16, std::array<std::int64_t, 2>{3, 256}));
+    arguments.set("w", make_view(at + 4096, bf16, std::array<std::int64_t, 1>{256}));
+    if (work.inputs.size() > 2) {
+      memory.upload(work.inputs[2].bytes, 8192);
+      arguments.set("bias", make_view(at + 8192, bf16, std::array<std::int64_t, 1>{256}));
+    }
+    for (const OutputSpec& spec : work.op.outputs(arguments)) {
+      if (spec.name == "y") {
+        EXPECT_EQ(spec.making, Making::on_demand);
+      }
+    }
+    arguments.set("y", make_view(at, bf16, std::array<std::int64_t, 2>{3, 256}));  // in place
+    arguments.set("q", make_view(at + 16384, e4m3, std::array<std::int64_t, 2>{3, 256}));
+    arguments.set("scales", make_view(at + 32768, f32, std::array<std::int64_t, 1>{3}));
+    work.op.launch(device, stream, arguments);
+    stream.synchronize();
+    memory.download(place.bytes);
+    EXPECT_EQ(place.bytes, y.bytes);
+    std::vector<std::byte> q(768);
+    memory.download(q, 16384);
+    EXPECT_EQ(q, last_two(run(work.op, work.inputs, {{"quant", "fp8_token"}}))[0].bytes);
+  }
+}
+
+TEST_F(QuantOutput, GivesARowTheSameBitsAloneAndAmongOthers) {
+  for (const char* format : kFormats) {
+    Work all = rms(70, 512);
+    const std::vector<Array> given = scales_for(format);
+    all.inputs.insert(all.inputs.end(), given.begin(), given.end());
+    const std::vector<Array> together = last_two(run(all.op, all.inputs, {{"quant", format}}));
+    for (std::size_t row : {0U, 33U, 69U}) {
+      std::vector<Array> inputs = all.inputs;
+      inputs[0] = make_array("x", bf16, {1, 512});
+      const auto begin = all.inputs[0].bytes.begin() + static_cast<std::ptrdiff_t>(row * 1024);
+      inputs[0].bytes.assign(begin, begin + 1024);
+      const std::vector<Array> alone = last_two(run(all.op, inputs, {{"quant", format}}));
+      for (std::size_t i = 0; i < 2; ++i) {
+        const std::vector<std::byte>& one = alone[i].bytes;
+        const bool shared = std::string(format) == "fp8_tensor" && i == 1;
+        const std::size_t at = shared ? 0 : row * one.size();
+        EXPECT_TRUE(std::equal(one.begin(), one.end(),
+                               together[i].bytes.begin() + static_cast<std::ptrdiff_t>(at)))
+            << format << " row " << row;
+      }
+    }
+  }
+}
+
+TEST_F(QuantOutput, QuantisesHardNumbers) {
+  std::vector<double> values(1024);
+  for (std::size_t i = 0; i < 256; ++i) {
+    values[i] = i % 3 == 0 ? -0.0 : 0.0;                             // zeros of both signs
+    values[256 + i] = i % 2 == 0 ? 1e-40 : -3e-39;                   // subnormal
+    values[512 + i] = i == 100 ? kInfinity : 1.0;                    // its own group is NaN
+    values[768 + i] = i == 7 ? kNan : static_cast<double>(i) - 128;  // the whole row is NaN
+  }
+  for (const char* format : kFormats) {
+    for (Type type : {bf16, f32})
+      check(of_rows(type, 4, values), format);
+  }
+}
+
+TEST_F(QuantOutput, SpreadsNanOverItsGroupOnly) {
+  Work work = rms(1, 256, f32);
+  std::vector<double> weights(256, 1.0);
+  weights[200] = kNan;
+  work.inputs[1] = make_array("w", f32, {256}, weights);
+  const std::vector<Array> out = check(work, "fp8_block");
+  EXPECT_FALSE(std::isnan(to_doubles(out[1])[0]));
+  EXPECT_TRUE(std::isnan(to_doubles(out[1])[1]));
+  EXPECT_FALSE(std::isnan(to_doubles(out[0])[127]));
+  EXPECT_TRUE(std::isnan(to_doubles(out[0])[128]));
+}
+
+TEST_F(QuantOutput, LaunchesNothingForNoRows) {
+  for (const char* format : {"fp8_token", "mxfp8"})
+    run(rms_norm_operator(), rms(0, 64).inputs, {{"quant", format}});
+}
+
+TEST_F(QuantOutput, RefusesWhatItCannotQuantise) {
+  const Operator& op = rms_norm_operator();
+  const std::vector<Array> inputs = rms(4, 96).inputs;
+  EXPECT_EQ(refusal(op, inputs, {{"quant", "fp8_block"}}),
+            "rms_norm: rows have 96 elements; fp8_block takes multiples of 128");
+  EXPECT_EQ(refusal(op, inputs, {{"quant", "fp8_tensor"}}),
+            "rms_norm: scale is absent; fp8_tensor takes one f32 number");
+  EXPECT_EQ(refusal(op, inputs, {{"quant", "nvfp4"}}),
+            "rms_norm: encode_scale is absent; nvfp4 takes one f32 number");
+  EXPECT_EQ(refusal(op, inputs, {{"quant", "mxfp8"}, {"scale_layout", "column_tma"}}),
+            "rms_norm: scale_layout=column_tma with mxfp8 and scales of ue8m0; column_tma takes "
+            "fp8_block with f32, packed_ue8m0 groups with ue8m0, the swizzles mxfp8, mxfp4 and "
+            "nvfp4");
+  std::vector<Array> scaled = inputs;
+  scaled.push_back(make_array("scale", f32, {1}, std::array{1.0}));
+  EXPECT_EQ(refusal(op, scaled, {{"quant", "fp8_token"}}),
+            "rms_norm: scale is given; only fp8_tensor takes one");
+  EXPECT_EQ(refusal(op, scaled), "rms_norm: scale is given; with quant=none nothing is quantised");
+}
+
+TEST_F(QuantOutput, RefusesTensorsThatDoNotFit) {
+  Buffer memory(device, 1 << 16);
+  const std::uint64_t at = memory.address();
+  auto rows = [](std::uint64_t address, Type type, std::int64_t t, std::int64_t h) {
+    return make_view(address, type, std::array<std::int64_t, 2>{t, h});
+  };
+  auto vector = [](std::uint64_t address, std::int64_t t) {
+    return make_view(address, f32, std::array<std::int64_t, 1>{t});
+  };
+  auto refused = [&](const RmsNormTensors& tensors) -> std::string {
+    try {
+      rms_norm(stream, tensors);
+    } catch (const Error& error) {
+      return error.message();
+    }
+    return "accepted";
+  };
+  const View x = rows(at, bf16, 4, 64);
+  const View q = rows(at + 4096, e4m3, 4, 64);
+  const View scales = vector(at + 8192, 4);
+  EXPECT_EQ(refused({.x = x}), "rms_norm: y is absent; it may be where q is given");
+  EXPECT_EQ(refused({.x = x, .quant = {.q = q}}), "rms_norm: scales is absent; q has scales");
+  EXPECT_EQ(refused({.x = x, .y = x, .quant = {.scales = scales}}),
+            "rms_norm: scales is given without q; only codes have scales");
+  EXPECT_EQ(refused({.x = x, .quant = {.q = rows(at + 4096, e4m3, 4, 32), .scales = scales}}),
+            "rms_norm: q is e4m3[4,32]; it must have 4 rows of 64 elements");
+  EXPECT_EQ(refused({.x = x, .quant = {.q = rows(at, e4m3, 4, 64), .scales = scales}}),
+            "rms_norm: q and x overlap; they must be apart");
+  EXPECT_EQ(refused({.x = x, .quant = {.q = q, .scales = vector(at + 4096, 4)}}),
+            "rms_norm: scales and q overlap; they must be apart");
+  EXPECT_EQ(refused({.x = x, .quant = {.q = q, .scales = vector(at + 8192, 3)}}),
+            "rms_norm: scales is f32[3]; it must have 4 groups of 1 element");
+  EXPECT_EQ(refused({.x = x, .quant = {.q = rows(at + 4096, bf16, 4, 64), .scales = scales}}),
+            "rms_norm: q has type bf16; it must be e4m3");
+}
+
+}  // namespace
+}  // namespace tilewright

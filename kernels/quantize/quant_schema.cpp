@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// What schemas say of quantised outputs.
+#include "kernels/quantize/quant_schema.h"
+
+#include "kernels/quantize/reference.h"
+
+#include <algorithm>
+
+namespace tilewright {
+
+QuantizeOptions coding_options(const Arguments& arguments, std::string_view format_option) {
+  std::string_view rule = arguments.text("scale_rule");
+  return {.format = quant_format(arguments.text(format_option)),
+          .floor = static_cast<float>(arguments.real("floor")),
+          .exact = arguments.boolean("exact"),
+          .rule = rule == "ceil"    ? ScaleRule::ceil
+                  : rule == "floor" ? ScaleRule::floor
+                                    : ScaleRule::even,
+          .layout = scale_layout(arguments.text("scale_layout"))};
+}
+
+Type element_type(const Arguments& arguments, QuantFormat format) {
+  if (format == QuantFormat::mxfp4 || format == QuantFormat::nvfp4) return e2m1;
+  return arguments.text("element") == "e5m2" ? e5m2 : e4m3;
+}
+
+Type scale_type(const Arguments& arguments, QuantFormat format) {
+  if (format == QuantFormat::nvfp4) return e4m3;
+  return is_mx(format) || arguments.text("scale_type") == "ue8m0" ? ue8m0 : f32;
+}
+
+std::vector<std::int64_t> scales_shape_of(QuantFormat format, ScaleLayout layout,
+                                          std::vector<std::int64_t> codes) {
+  if (format == QuantFormat::fp8_tensor) return {1};
+  const std::int64_t h = codes.back();
+  if (format == QuantFormat::fp8_block2d) {
+    codes.pop_back();
+    return {rows::ceil_div(element_count(codes), 128), rows::ceil_div(h, 128)};
+  }
+  codes.back() = h / std::max<std::int64_t>(1, group_elems(format, h));
+  const std::int64_t groups_n = codes.back();
+  if (layout == ScaleLayout::row && format != QuantFormat::fp8_token) return codes;
+  codes.pop_back();
+  if (format == QuantFormat::fp8_token) return {element_count(codes)};
+  return scales_shape(layout, element_count(codes), groups_n);
+}
+
+bool quantises(const Arguments& arguments) { return arguments.text("quant") != "none"; }
+
+QuantOutputTensors quant_output_tensors(const Arguments& arguments) {
+  if (!quantises(arguments)) {
+    for (const TensorSpec& spec : kQuantOutputTensors) {
+      if (arguments.find(spec.name) == nullptr) continue;
+      arguments.fail(std::string(spec.name) + " is given; with quant=none nothing is quantised");
+    }
+  }
+  return {.q = optional_view(arguments, "q"),
+          .scales = optional_view(arguments, "scales"),
+          .scale = optional_view(arguments, "scale"),
+          .encode_scale = optional_view(arguments, "encode_scale")};
+}
+
+QuantOutputOptions quant_output_options(const Arguments& arguments) {
+  if (!quantises(arguments)) return {};
+  return {.coding = coding_options(arguments, "quant"),
+          .from = arguments.text("quant_from") == "f32" ? QuantFrom::f32 : QuantFrom::via_x_type};
+}
+
+void add_quant_outputs(const Arguments& arguments, std::vector<OutputSpec>& outputs) {
+  if (!quantises(arguments)) return;
+  const QuantFormat format = quant_format(arguments.text("quant"));
+  const ScaleLayout layout = scale_layout(arguments.text("scale_layout"));
+  outputs.front().making = Making::on_demand;
+  const std::vector<std::int64_t> shape = outputs.front().shape;
+  outputs.push_back({"q", element_type(arguments, format), shape, Making::always});
+  outputs.push_back({"scales", scale_type(arguments, format),
+                     scales_shape_of(format, layout, shape), Making::always});
+}
+
+void quant_output_reference(const Arguments& arguments, HostTensors& tensors) {
+  if (!quantises(arguments)) return;
+  const QuantOutputOptions options = quant_output_options(arguments);
+  const Array& y = tensors.at("y");
+  const Type type = options.from == QuantFrom::f32 ? f32 : arguments.tensor("x").type;
+  HostTensors of_y;
+  of_y.set(make_array("x", type, y.shape, to_doubles(y)));
+  for (const char* scale : {"scale", "encode_scale"}) {
+    if (const Array* given = tensors.find(scale)) of_y.set(*given);
+  }
+  const QuantFormat format = options.coding.format;
+  quantize_reference(options.coding, element_type(arguments, format), scale_type(arguments, format),
+                     of_y, Quotients::unrounded);
+  tensors.set(of_y.at("q"));
+  tensors.set(of_y.at("scales"));
+}
+
+// A result that is rounded to x's type first may land on the neighbour of a tie, and so may the
+// largest one of its group.
+std::optional<Tolerance> quant_output_tolerance(const Arguments& arguments, std::string_view output,
+                                                double error) {
+  if (output != "q" && output != "scales") return std::nullopt;
+  const QuantFormat format = quant_format(arguments.text("quant"));
+  const bool rounds_first = arguments.text("quant_from") == "via_x_dtype";
+  const double step = rounds_first ? 2 * rows::half_ulp(arguments.tensor("x").type) : 0;
+  if (output == "scales") return Tolerance{.relative = error + step + 2 * 0x1p-24};
+  Tolerance tolerance = rounded_once(element_type(arguments, format), 8);
+  tolerance.relative += 2 * (error + step);
+  return tolerance;
+}
+
+void fill_quant_scales(std::vector<Array>& inputs, double largest) {
+  for (Array& array : inputs) {
+    if (array.name == "scale") array = make_array(array.name, f32, {1}, std::array{largest / 448});
+    if (array.name == "encode_scale")
+      array = make_array(array.name, f32, {1}, std::array{2688 / largest});
+  }
+}
+
+}  // namespace tilewright
