@@ -24,7 +24,8 @@ struct Request {
   std::vector<std::string> ops;
   std::vector<std::string> problems;
   std::string model;
-  std::vector<std::int64_t> tokens{1, 16, 64, 256, 1024, 8192};
+  std::vector<std::int64_t> tokens{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192};
+  std::int64_t ranks = 1;
   std::vector<std::string> gpus{"NVIDIA H200"};
   std::string out;
   unsigned jobs = std::max(1U, std::thread::hardware_concurrency());
@@ -39,7 +40,7 @@ struct Failure {
 
 std::vector<Work> all_work(const Program& program, const Request& request) {
   std::vector<Work> work;
-  if (!request.model.empty()) work = work_of_model(request.model, request.tokens);
+  if (!request.model.empty()) work = work_of_model(request.model, request.tokens, request.ranks);
   if (request.model.empty() && request.ops.empty()) {
     throw Error(ErrorKind::user,
                 "compile: nothing to compile; name operators, or --model config.json");
@@ -183,6 +184,10 @@ void add_compile_command(CLI::App& app, Program& program) {
                       "A config.json with Hugging Face's names: all operators of the model");
   command->add_option("--tokens", request->tokens, "Numbers of tokens for --model")
       ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--tensor-parallel", request->ranks,
+                   "GPUs that share the heads and widths of --model")
       ->check(CLI::PositiveNumber);
   command
       ->add_option("--gpu", request->gpus,

@@ -1,70 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the fields of config.json that shapes come from.
+// From a model's facts to operators and problems.
 #include "cli/model.h"
 
-#include "cli/json.h"
-#include "tilewright/error.h"
-
-#include <fstream>
-#include <optional>
+#include "cli/model_facts.h"
 
 namespace tilewright::cli {
 namespace {
 
-/// The kernels do not depend on how many rows a table has.
+/// The kernels depend neither on the rows of a table nor on the slots of states.
 constexpr int kTableRows = 64;
-
-class Config {
- public:
-  explicit Config(std::string path) : path_(std::move(path)) {
-    std::ifstream stream(path_, std::ios::binary);
-    if (!stream) refuse("cannot be read");
-    json_ = Json::parse(stream, nullptr, /*allow_exceptions=*/false);
-    if (!json_.is_object()) refuse("is not a JSON object");
-    if (json_.contains("text_config") && json_["text_config"].is_object()) {
-      json_ = Json(json_["text_config"]);  // of models with more than text
-    }
-  }
-
-  /// The first of these fields that is there.
-  std::optional<std::int64_t> integer(std::initializer_list<const char*> names) const {
-    for (const char* name : names) {
-      const auto found = json_.find(name);
-      if (found == json_.end() || found->is_null()) continue;
-      if (!found->is_number_integer() || found->get<std::int64_t>() < 1) {
-        refuse(std::string("field ") + name + " is " + found->dump() + "; it must be a count");
-      }
-      return found->get<std::int64_t>();
-    }
-    return std::nullopt;
-  }
-  std::int64_t required(const char* name) const {
-    if (const std::optional<std::int64_t> value = integer({name})) return *value;
-    refuse(std::string("has no field ") + name);
-  }
-  double real(const char* name, double otherwise) const {
-    const auto found = json_.find(name);
-    return found != json_.end() && found->is_number() ? found->get<double>() : otherwise;
-  }
-  std::string text(std::initializer_list<const char*> names, const std::string& otherwise) const {
-    for (const char* name : names) {
-      const auto found = json_.find(name);
-      if (found != json_.end() && found->is_string()) return found->get<std::string>();
-    }
-    return otherwise;
-  }
-  bool flag(const char* name, bool otherwise) const {
-    const auto found = json_.find(name);
-    return found != json_.end() && found->is_boolean() ? found->get<bool>() : otherwise;
-  }
-  [[noreturn]] void refuse(const std::string& what) const {
-    throw Error(ErrorKind::user, "model: " + path_ + ": " + what);
-  }
-
- private:
-  std::string path_;
-  Json json_;
-};
+constexpr int kSlots = 64;
 
 /// "T=1,H=4096" from pairs.
 class ProblemText {
@@ -76,120 +21,202 @@ class ProblemText {
     text_ += (text_.empty() ? "" : ",") + std::string(name) + "=" + value;
     return *this;
   }
+  /// An option that is left out where it has its default.
+  ProblemText& option(const char* name, const std::string& value, const char* otherwise) {
+    return value == otherwise ? *this : item(name, value);
+  }
   operator std::string() const { return text_; }  // NOLINT(google-explicit-constructor)
 
  private:
   std::string text_;
 };
 
-std::string type_of(const Config& config) {
-  const std::string type = config.text({"torch_dtype", "dtype"}, "bfloat16");
-  if (type == "bfloat16") return "bf16";
-  if (type == "float16") return "f16";
-  if (type == "float32") return "f32";
-  config.refuse("has torch_dtype " + type + "; known are bfloat16, float16, float32");
-}
+/// The work of one number of tokens.
+class Step {
+ public:
+  Step(const Model& model, std::int64_t tokens, std::vector<Work>& work)
+      : m_(model), tokens_(tokens), work_(work) {}
 
-struct Model {
-  explicit Model(const Config& config)
-      : type(type_of(config)),
-        hidden(config.required("hidden_size")),
-        heads(config.required("num_attention_heads")),
-        key_heads(config.integer({"num_key_value_heads"}).value_or(heads)),
-        head_dim(config.integer({"head_dim"}).value_or(hidden / heads)),
-        rotary(static_cast<std::int64_t>(static_cast<double>(head_dim) *
-                                         config.real("partial_rotary_factor", 1))),
-        intermediate(config.integer({"intermediate_size"})),
-        experts(config.integer({"num_experts", "n_routed_experts", "num_local_experts"})),
-        chosen(config.integer({"num_experts_per_tok", "num_experts_per_token"})),
-        expert_intermediate(config.integer({"moe_intermediate_size"})),
-        eps(Json(config.real("rms_norm_eps", 1e-6)).dump()),
-        activation(config.text({"hidden_act", "hidden_activation"}, "silu")),
-        scoring(config.text({"scoring_func"}, "softmax")),
-        groups(config.integer({"n_group"}).value_or(1)),
-        kept_groups(config.integer({"topk_group"}).value_or(1)),
-        scale(Json(config.real("routed_scaling_factor", 1)).dump()),
-        renormalize(config.flag("norm_topk_prob", true)),
-        head_norm(config.text({"model_type"}, "").rfind("qwen3", 0) == 0) {}
+  void add() {
+    add("embedding", rows(m_.hidden)
+                         .size("V", kTableRows)
+                         .item("table", m_.type)
+                         .option("scale", m_.embedding_scale, "1"));
+    add_norm(m_.hidden);
+    add("fused_add_rms_norm", normed(rows(m_.hidden).item("x", m_.type).item("residual", m_.type)));
+    add_quantized(m_.hidden);
+    if (m_.attention) add_attention(*m_.attention);
+    if (m_.latent) add_latent(*m_.latent);
+    if (m_.linear) add_linear(*m_.linear);
+    if (m_.dense_width) add_activation(tokens_, *m_.dense_width);
+    if (m_.experts) add_experts(*m_.experts);
+  }
 
-  std::string type;
-  std::int64_t hidden, heads, key_heads, head_dim, rotary;
-  std::optional<std::int64_t> intermediate, experts, chosen, expert_intermediate;
-  std::string eps, activation, scoring;
-  std::int64_t groups, kept_groups;
-  std::string scale;
-  bool renormalize;
-  bool head_norm;  ///< Q and K are normalised head by head
+ private:
+  void add(const char* op, const ProblemText& problem) { work_.push_back({op, problem}); }
+  ProblemText rows(std::int64_t width) const {
+    return ProblemText().size("T", tokens_).size("H", width);
+  }
+  ProblemText normed(ProblemText problem) const {
+    return problem.item("w", m_.type)
+        .item("eps", m_.eps)
+        .option("weight_bias", m_.weight_bias, "0");
+  }
+  void add_norm(std::int64_t width) { add("rms_norm", normed(rows(width).item("x", m_.type))); }
+
+  /// What goes into a matrix product.
+  void add_quantized(std::int64_t width, std::int64_t times = 1) {
+    ProblemText problem = ProblemText().size("T", tokens_ * times).size("H", width);
+    problem.item("x", m_.type);
+    switch (m_.activations) {
+      case Activations::plain:
+        return;
+      case Activations::fp8_block:
+        return add("quantize", problem.item("format", "fp8_block"));
+      case Activations::fp8_token:
+        return add("quantize", problem.item("format", "fp8_token"));
+      case Activations::fp8_tensor:
+        return add("quantize", problem.item("scale", "f32").item("format", "fp8_tensor"));
+      case Activations::nvfp4:
+        return add("quantize", problem.item("encode_scale", "f32")
+                                   .item("format", "nvfp4")
+                                   .item("scale_layout", "swizzle_128x4"));
+    }
+  }
+
+  void add_turned(std::int64_t heads, std::int64_t key_heads, std::int64_t dim, std::int64_t rotary,
+                  bool norm, bool interleaved) {
+    ProblemText problem;
+    problem.size("T", tokens_).size("HQ", heads).size("HK", key_heads).size("D", dim);
+    problem.size("P", kTableRows).size("R", rotary).item("q", m_.type).item("k", m_.type);
+    problem.item("positions", "s64").item("cos_sin", "f32");
+    if (interleaved) problem.item("style", "interleaved");
+    if (norm) {
+      problem.item("q_weight", m_.type).item("k_weight", m_.type).item("eps", m_.eps);
+      problem.option("weight_bias", m_.weight_bias, "0");
+    }
+    add(norm ? "qk_norm_rope" : "rope", problem);
+  }
+
+  void add_attention(const Attention& a) {
+    if (a.wide_norm) {
+      add_norm(a.heads * a.head_dim);
+      add_norm(a.key_heads * a.head_dim);
+    }
+    if (a.rotary > 0)
+      add_turned(a.heads, a.key_heads, a.head_dim, a.rotary, a.head_norm, a.interleaved);
+    ProblemText cache;
+    cache.size("T", tokens_).size("N", tokens_).size("HK", a.key_heads).size("D", a.head_dim);
+    cache.size("DV", a.head_dim).item("key", m_.type).item("value", m_.type);
+    add("reshape_and_cache", cache.item("key_cache", m_.type).item("value_cache", m_.type));
+    add_quantized(a.heads * a.head_dim);
+  }
+
+  void add_latent(const LatentAttention& a) {
+    if (a.query_rank > 0) {
+      add_norm(a.query_rank);
+      add_quantized(a.query_rank);
+    }
+    add_norm(a.key_rank);
+    if (a.turns) add_turned(a.heads, 1, a.rotary, a.rotary, false, a.interleaved);
+  }
+
+  void add_linear(const LinearAttention& a) {
+    const auto heads = [&](ProblemText problem) {
+      return problem.size("H", a.heads)
+          .size("K", a.key_dim)
+          .size("HV", a.value_heads)
+          .size("V", a.value_dim);
+    };
+    const auto kda = [&](std::int64_t requests, std::int64_t tokens) {
+      return heads(ProblemText().size("N", requests).size("T", tokens))
+          .item("A_log", "f32")
+          .item("dt_bias", "f32");
+    };
+    switch (a.kind) {
+      case Recurrence::kda:
+        add("kda_decode", kda(tokens_, 1).size("S", kSlots).item("indices", "s32"));
+        add("kda_prefill", kda(1, tokens_));
+        return;
+      case Recurrence::gated_delta:
+        add("gated_delta_rule", heads(ProblemText().size("TOKENS", tokens_))
+                                    .size("S", kSlots)
+                                    .size("N", tokens_)
+                                    .item("indices", "s32"));
+        add("gated_delta_rule", heads(ProblemText().size("TOKENS", tokens_))
+                                    .size("S", kSlots)
+                                    .size("N", 1)
+                                    .item("indices", "s32")
+                                    .item("mode", "prefill"));
+        return;
+      case Recurrence::lightning:
+        add("lightning_attention", heads(ProblemText().size("T", tokens_))
+                                       .size("S", kSlots)
+                                       .size("N", tokens_)
+                                       .item("state", "f32")
+                                       .item("indices", "s32"));
+        return;
+    }
+  }
+
+  void add_activation(std::int64_t tokens, std::int64_t width) {
+    ProblemText problem;
+    problem.size("T", tokens).size("N", 2 * width).item("x", m_.type);
+    if (m_.activation == "swigluoai_and_mul") problem.item("layout", "interleaved");
+    if (!m_.limit.empty()) problem.item("limit", m_.limit);
+    add(m_.activation.c_str(), problem);
+    add_quantized(width, tokens / tokens_);
+  }
+
+  void add_experts(const Experts& e) {
+    ProblemText topk;
+    topk.size("T", tokens_).size("E", e.count).size("k", e.chosen).item("logits", e.logits);
+    if (e.bias) topk.item("bias", "f32");
+    topk.option("scoring", e.scoring, "softmax").option("scale", e.scale, "1.0");
+    topk.option("groups", std::to_string(e.groups), "1");
+    topk.option("topk_group", std::to_string(e.kept_groups), "1");
+    if (!e.renormalize) topk.item("renormalize", "false");
+    add("moe_topk", topk);
+    const auto rows = [&] {
+      return ProblemText().size("T", tokens_).size("K", e.chosen).size("H", m_.hidden);
+    };
+    ProblemText dispatch = rows().size("experts", e.count);
+    if (m_.activations == Activations::fp8_block) {
+      dispatch.size("G", m_.hidden / 128).item("x", "e4m3").item("scales", "f32");
+    } else {
+      dispatch.item("x", m_.type);
+    }
+    add("moe_dispatch", dispatch);
+    ProblemText combine = rows().size("M", tokens_ * e.chosen).item("y", m_.type);
+    if (e.shared_width > 0) combine.item("shared", m_.type);
+    add("moe_combine", combine);
+    add_activation(tokens_ * e.chosen, e.width);
+    if (e.shared_width > 0) add_activation(tokens_, e.shared_width);
+  }
+
+  const Model& m_;
+  std::int64_t tokens_;
+  std::vector<Work>& work_;
 };
 
-void add_rows(const Model& m, std::int64_t tokens, std::vector<Work>& work) {
-  const auto rows = [&] { return ProblemText().size("T", tokens).size("H", m.hidden); };
-  work.push_back({"embedding", rows().size("V", kTableRows).item("table", m.type)});
-  work.push_back({"rms_norm", rows().item("x", m.type).item("w", m.type).item("eps", m.eps)});
-  work.push_back(
-      {"fused_add_rms_norm",
-       rows().item("x", m.type).item("residual", m.type).item("w", m.type).item("eps", m.eps)});
-}
-
-void add_heads(const Model& m, std::int64_t tokens, std::vector<Work>& work) {
-  ProblemText problem;
-  problem.size("T", tokens).size("HQ", m.heads).size("HK", m.key_heads).size("D", m.head_dim);
-  problem.size("P", kTableRows).size("R", m.rotary).item("q", m.type).item("k", m.type);
-  problem.item("positions", "s64").item("cos_sin", "f32");
-  if (m.head_norm) {
-    problem.item("q_weight", m.type).item("k_weight", m.type).item("eps", m.eps);
-  }
-  work.push_back({m.head_norm ? "qk_norm_rope" : "rope", problem});
-}
-
-void add_activation(const Config& config, const Model& m, std::int64_t tokens, std::int64_t width,
-                    std::vector<Work>& work) {
-  const char* op = m.activation == "silu" || m.activation == "swish" ? "silu_and_mul"
-                   : m.activation == "gelu"                          ? "gelu_and_mul"
-                   : m.activation == "gelu_pytorch_tanh"             ? "gelu_tanh_and_mul"
-                                                                     : nullptr;
-  if (op == nullptr) {
-    config.refuse("has hidden_act " + m.activation +
-                  "; known are silu, swish, gelu, gelu_pytorch_tanh");
-  }
-  work.push_back({op, ProblemText().size("T", tokens).size("N", 2 * width).item("x", m.type)});
-}
-
-void add_experts(const Model& m, std::int64_t tokens, std::vector<Work>& work) {
-  const bool sigmoid = m.scoring == "sigmoid";
-  ProblemText topk;
-  topk.size("T", tokens).size("E", *m.experts).size("k", *m.chosen).item("logits", m.type);
-  if (sigmoid) {
-    topk.item("bias", "f32").item("scoring", "sigmoid").item("scale", m.scale);
-    topk.size("groups", m.groups).size("topk_group", m.kept_groups);
-  }
-  topk.item("renormalize", m.renormalize ? "true" : "false");
-  work.push_back({"moe_topk", topk});
-  const auto rows = [&] {
-    return ProblemText().size("T", tokens).size("K", *m.chosen).size("H", m.hidden);
-  };
-  work.push_back({"moe_dispatch", rows().item("x", m.type).size("experts", *m.experts)});
-  work.push_back({"moe_combine", rows().size("M", tokens * *m.chosen).item("y", m.type)});
+void add_table(const Model& m, std::vector<Work>& work) {
+  const std::int64_t rotary = m.latent ? m.latent->rotary : m.attention->rotary;
+  if (rotary == 0) return;
+  const std::int64_t positions = m.rotary->positions;
+  work.push_back({"rope_table", "theta=" + Json(m.rotary->theta).dump() +
+                                    ",rotary_dim=" + std::to_string(rotary) + ",max_position=" +
+                                    std::to_string(positions) + m.rotary->scaling});
 }
 
 }  // namespace
 
-std::vector<Work> work_of_model(const std::string& path, std::span<const std::int64_t> tokens) {
-  const Config config(path);
-  const Model model(config);
+std::vector<Work> work_of_model(const std::string& path, std::span<const std::int64_t> tokens,
+                                std::int64_t ranks) {
+  const Model model = read_model(ModelConfig(path), ranks);
   std::vector<Work> work;
-  for (const std::int64_t count : tokens) {
-    add_rows(model, count, work);
-    add_heads(model, count, work);
-    if (model.experts && model.chosen) {
-      add_experts(model, count, work);
-      const std::int64_t width =
-          model.expert_intermediate.value_or(model.intermediate.value_or(model.hidden));
-      add_activation(config, model, count * *model.chosen, width, work);
-    } else {
-      add_activation(config, model, count, config.required("intermediate_size"), work);
-    }
-  }
+  if (model.rotary) add_table(model, work);
+  for (const std::int64_t count : tokens)
+    Step(model, count, work).add();
   return work;
 }
 

@@ -16,8 +16,9 @@ struct Work {
 };
 
 /// The operators around the matrix products of a decoder whose config.json follows Hugging Face's
-/// names, for each number of tokens. Throws Error(user) that names the file and the field that is
-/// missing or wrong.
-std::vector<Work> work_of_model(const std::string& path, std::span<const std::int64_t> tokens);
+/// names, for each number of tokens, on one of `ranks` GPUs that share its heads and widths. Throws
+/// Error(user) that names the file and the field that is missing or wrong.
+std::vector<Work> work_of_model(const std::string& path, std::span<const std::int64_t> tokens,
+                                std::int64_t ranks);
 
 }  // namespace tilewright::cli
