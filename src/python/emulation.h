@@ -3,6 +3,7 @@
 // back.
 #pragma once
 
+#include "runtime/host_call.h"
 #include "tilewright/emulator.h"
 #include "tilewright/operator.h"
 
@@ -19,16 +20,9 @@ void set_emulator(const std::string& target, const emu::Options& options);
 emu::Options interruptible(emu::Options options);
 void throw_if_interrupted();
 
-/// One tensor of a call.
-struct HostTensor {
-  std::string_view name;
-  Role role = Role::input;
-  View view;  ///< its address is the host's
-};
-
 /// Runs the operator on copies of the tensors and copies back what it writes. One call at a time;
 /// returns what the emulator found, advice apart. Needs no GIL.
-std::vector<emu::Diagnostic> run_in_emulator(const Operator& op, Arguments arguments,
-                                             const std::vector<HostTensor>& tensors);
+std::vector<emu::Diagnostic> run_in_emulator(const Operator& op, const Arguments& arguments,
+                                             const std::vector<detail::HostTensor>& tensors);
 
 }  // namespace tilewright::python

@@ -213,7 +213,7 @@ void Call::run_on_gpu() {
 }
 
 void Call::run_on_host() {
-  std::vector<HostTensor> tensors;
+  std::vector<detail::HostTensor> tensors;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     if (slots_[i].tensor) tensors.push_back({spec(i).name, spec(i).role, slots_[i].tensor->view});
   }
