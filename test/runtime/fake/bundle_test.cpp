@@ -5,9 +5,12 @@
 #include "runtime/fake/cache_fixture.h"
 #include "tilewright/offline_compiler.h"
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 // The header is C: its casts and its functions that are not used here are as they have to be.
 #pragma GCC diagnostic push
@@ -198,6 +201,40 @@ TEST_F(BundleTest, ANewBundleReplacesKernelsThatAreInUse) {
   EXPECT_EQ(status().libraries + status().modules, 2) << "what nothing uses is unloaded";
 }
 
+TEST_F(BundleTest, LaunchesGoOnWhileBundlesReplaceOneAnother) {
+  write({kernel("scale v1", "old")});
+  write({kernel("scale v1", "new")}, "b.twb");
+  KernelCache cache({.directory = path(), .compile = CompileMode::refused});
+  const Device device = Device::open("cuda:0");
+  const Bundle bundles[] = {Bundle::open(file()), Bundle::open(file("b.twb"))};
+  cache.add(bundles[0]);
+  std::atomic<int> launches{0};
+  std::atomic<bool> stop{false};
+  std::thread server([&] {
+    const Stream stream = Stream::default_of(device);
+    Parameters parameters;
+    parameters.add(std::uint64_t{1}).add(std::int32_t{2});
+    while (!stop) {
+      const Kernel now = get(cache, device);
+      const std::string code = text_of(now.assembled());
+      if (code != "old" && code != "new") return;
+      now.launch({.grid = {1, 1, 1}, .block = {64, 1, 1}}, parameters, stream);
+      ++launches;
+    }
+  });
+  for (int i = 1; i <= 20; ++i) {
+    const int before = launches;
+    cache.add(bundles[i % 2]);
+    for (int wait = 0; wait < 5000 && launches <= before + 1; ++wait)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_GT(launches, before + 1) << "after bundle " << i;
+  }
+  stop = true;
+  server.join();
+  EXPECT_EQ(text_of(get(cache, device).assembled()), "old");
+  EXPECT_EQ(status().libraries + status().modules, 1) << "what nothing uses is unloaded";
+}
+
 TEST_F(BundleTest, CodeOfAnAssemblerNewerThanTheDriverIsPassedOver) {
   BundleKernel newer = kernel("scale v1", "too new");
   newer.assembled.assembler = "ptxas 99.0.1";
@@ -283,6 +320,27 @@ TEST_F(BundleInC, LaunchesWithTheConfigurationThatWasRecorded) {
   EXPECT_EQ(tw_bundle_unload(&function), TW_BUNDLE_OK);
   EXPECT_EQ(tw_bundle_unload(&function), TW_BUNDLE_ARGUMENT);
   EXPECT_EQ(status().modules, 0);
+}
+
+TEST_F(BundleInC, SeveralBundlesServeOneProgram) {
+  BundleKernel first = with_zero(), other = kernel("add v1", std::string("more") + char{});
+  first.recipe = other.recipe = "address 0\nscalar 1 s32\n";
+  other.entry = "add";
+  only(first);
+  write({other}, "b.twb");
+  tw_bundle* second = nullptr;
+  ASSERT_EQ(tw_bundle_open(file("b.twb").c_str(), &second), TW_BUNDLE_OK);
+  tw_bundle_kernel found[2] = {};
+  EXPECT_EQ(tw_bundle_find(second, "scale", "sm_90a", &found[0]), TW_BUNDLE_NOT_FOUND);
+  ASSERT_EQ(tw_bundle_find(bundle_, "scale", "sm_90a", &found[0]), TW_BUNDLE_OK);
+  ASSERT_EQ(tw_bundle_find(second, "add v1", "", &found[1]), TW_BUNDLE_OK);
+  tw_bundle_function functions[2];
+  for (int i : {0, 1})
+    ASSERT_EQ(tw_bundle_load(&found[i], &functions[i]), TW_BUNDLE_OK) << tw_bundle_message();
+  EXPECT_EQ(status().modules, 2);
+  for (tw_bundle_function& function : functions)
+    EXPECT_EQ(tw_bundle_unload(&function), TW_BUNDLE_OK);
+  tw_bundle_close(second);
 }
 
 TEST_F(BundleInC, PlacesEachParameterByTheRecipe) {

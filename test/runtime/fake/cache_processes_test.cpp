@@ -13,17 +13,38 @@ namespace {
 
 class CacheProcesses : public CacheTest {
  protected:
-  /// A child that asks for the kernel and ends with 0 if it got the right one.
-  pid_t start_child() {
+  /// A child that does something and ends with 0 if that was right.
+  template <typename Body>
+  static pid_t start(const Body& body) {
     pid_t child = fork();
     if (child != 0) return child;
     int code = 1;
     try {
-      code = get_afresh().assembled().bytes.size() == 4 && warnings_.empty() ? 0 : 2;
+      code = body() ? 0 : 2;
     } catch (const Error&) {
       code = 3;
     }
     _exit(code);
+  }
+  /// A child that asks for the kernel.
+  pid_t start_child() {
+    return start([&] { return get_afresh().assembled().bytes.size() == 4 && warnings_.empty(); });
+  }
+  /// A child that asks for kKernels kernels, from number `first` on.
+  static constexpr int kKernels = 8;
+  pid_t start_child_of_many(int first) {
+    return start([&] {
+      KernelCache cache(options());
+      const Device device = Device::open("cuda:0");
+      const std::string ptx = ptx_;
+      bool right = true;
+      for (int i = 0; i < kKernels; ++i) {
+        const std::string number = std::to_string((first + i) % kKernels);
+        ptx_ = ptx + "// " + number + "\n";
+        right &= get(cache, device, "scale v1 " + number).assembled().bytes.size() == 4;
+      }
+      return right && cache.warnings().empty();
+    });
   }
   static int exit_code(pid_t child) {
     int status = 0;
@@ -49,6 +70,18 @@ TEST_F(CacheProcesses, SixtyFourOnAColdCacheAssembleOnce) {
   for (pid_t child : children)
     EXPECT_EQ(exit_code(child), 0);
   EXPECT_EQ(assembler_.runs(), 1);
+}
+
+TEST_F(CacheProcesses, SixtyFourAssembleEachOfManyKernelsOnce) {
+  assembler_.hold();  // until some wait for others, each for another kernel
+  std::vector<pid_t> children;
+  for (int i = 0; i < 64; ++i)
+    children.push_back(start_child_of_many(i));
+  EXPECT_TRUE(wait_for_runs(2));
+  assembler_.release();
+  for (pid_t child : children)
+    EXPECT_EQ(exit_code(child), 0);
+  EXPECT_EQ(assembler_.runs(), kKernels);
 }
 
 TEST_F(CacheProcesses, AKilledOneLeavesNoLockBehind) {
