@@ -20,6 +20,10 @@ if(TILEWRIGHT_TESTS)
     set_target_properties(c_interface_test PROPERTIES LINKER_LANGUAGE CXX)
   endif()
   add_test(NAME c_interface COMMAND c_interface_test emu:sm_90a)
+  # Compiles as long as structs, values and functions are those of the version.
+  add_library(c_abi_test OBJECT ${PROJECT_SOURCE_DIR}/test/c/abi.c)
+  set_target_properties(c_abi_test PROPERTIES C_STANDARD 11 C_STANDARD_REQUIRED ON)
+  target_include_directories(c_abi_test PRIVATE ${PROJECT_SOURCE_DIR}/include)
   find_program(TILEWRIGHT_NM nm)
   add_test(NAME c_interface.exports_stay COMMAND ${CMAKE_COMMAND} -D NM=${TILEWRIGHT_NM}
     -D LIBRARY=$<TARGET_FILE:tilewright_c> -D EXPECTED=${PROJECT_SOURCE_DIR}/test/c/exports.txt

@@ -97,8 +97,22 @@ TW_API tw_status tw_workspace_bytes(const tw_call* call, int64_t* bytes);
 // device and does not wait; works under graph capture once the operator's kernel is loaded.
 TW_API tw_status tw_run(tw_device* device, const tw_call* call, void* stream);
 
+// With 1, operators that this thread launches from here on begin before the kernel in front of them
+// on the stream ends, and wait for it before they touch memory; with 0 no longer. Results are the
+// same.
+TW_API tw_status tw_set_dependent_launches(int wanted);
+
 // Kernels come from this bundle from here on, in all threads; see tilewright_bundle.h.
 TW_API tw_status tw_add_bundle(const char* path);
+
+// How kernels were found, in all threads, since the program began.
+typedef struct tw_counters {
+  int64_t memory_hits;
+  int64_t bundle_hits;
+  int64_t disk_hits;  // in the kernel cache
+  int64_t compiles;   // what TILEWRIGHT_COMPILE=off makes an error
+} tw_counters;
+TW_API tw_status tw_get_counters(tw_counters* counters);
 
 // Memory of a device, for programs that have no allocator of their own. The copies block.
 TW_API tw_status tw_allocate(tw_device* device, int64_t bytes, uint64_t* address);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices and their memory, in C.
+// Devices and their memory, and where kernels come from, in C.
 #include "c/handle.h"
 #include "c/status.h"
 #include "runtime/backend.h"
 #include "tilewright/bundle.h"
 #include "tilewright/cache.h"
+#include "tilewright/dependent_launches.h"
 
+#include <optional>
 #include <span>
 
 using tilewright::Device;
@@ -74,6 +76,28 @@ tw_status tw_copy_out(tw_device* device, void* to, uint64_t from, int64_t bytes)
     require(to, "tw_copy_out");
     std::span target(static_cast<std::byte*>(to), checked_bytes(bytes, "tw_copy_out"));
     device->device.backend().download(target, from, SourceLoc{});
+  });
+}
+
+tw_status tw_set_dependent_launches(int wanted) {
+  return guarded([&] {
+    thread_local std::optional<tilewright::DependentLaunches> launches;
+    if (wanted == 0) {
+      launches.reset();
+    } else if (!launches) {
+      launches.emplace();
+    }
+  });
+}
+
+tw_status tw_get_counters(tw_counters* counters) {
+  return guarded([&] {
+    require(counters, "tw_get_counters");
+    const tilewright::CacheCounters found = tilewright::KernelCache::global().counters();
+    *counters = {.memory_hits = found.memory_hits,
+                 .bundle_hits = found.bundle_hits,
+                 .disk_hits = found.front_hits + found.ptx_hits,
+                 .compiles = found.assembled};
   });
 }
 

@@ -72,6 +72,7 @@ static void run_rms_norm(tw_device* device) {
   size_t count = 4;
   int64_t workspace = -1;
   tw_call call = {0};
+  tw_counters before, after;
 
   expect(tw_allocate(device, bytes, &x_at) == TW_OK && tw_allocate(device, bytes, &y_at) == TW_OK, "allocate");
   fill(x, kRows * kWidth);
@@ -97,6 +98,14 @@ static void run_rms_norm(tw_device* device) {
   expect(tw_run(device, &call, NULL) == TW_OK, "run");
   expect(tw_device_synchronize(device) == TW_OK, "synchronize");
   expect(tw_copy_out(device, y, y_at, bytes) == TW_OK, "copy out");
+  check_rms_norm(x, y);
+
+  expect(tw_get_counters(&before) == TW_OK && tw_set_dependent_launches(1) == TW_OK, "dependent launches");
+  expect(tw_run(device, &call, NULL) == TW_OK && tw_run(device, &call, NULL) == TW_OK, "run behind one another");
+  expect(tw_set_dependent_launches(0) == TW_OK && tw_get_counters(&after) == TW_OK, "counters");
+  expect(after.memory_hits == before.memory_hits + 1 && after.compiles <= before.compiles + 1,
+         "the first dependent launch makes a kernel, the second has it");
+  expect(tw_copy_out(device, y, y_at, bytes) == TW_OK, "copy out again");
   check_rms_norm(x, y);
 
   option.value = "-1";
@@ -146,6 +155,7 @@ static void refuse_bad_calls(void) {
   expect_message(tw_device_open("emu:sm_90a", NULL), TW_USER, "tw_device_open: the pointer is null");
   expect_message(tw_run(NULL, &call, NULL), TW_USER, "tw_run: the pointer is null");
   expect_message(tw_outputs(&call, NULL, NULL), TW_USER, "tw_outputs: the pointer is null");
+  expect_message(tw_get_counters(NULL), TW_USER, "tw_get_counters: the pointer is null");
   expect_message(tw_add_bundle("/nowhere/a.twb"), TW_USER, "bundle: /nowhere/a.twb: No such file or directory");
 }
 
