@@ -112,6 +112,8 @@ typedef struct tw_bundle_function {
   uint32_t parameter_count;
 } tw_bundle_function;
 
+/* Makes the primary context of a GPU current on this thread, for programs without a context. */
+TW_BUNDLE_API tw_bundle_status tw_bundle_use_gpu(int ordinal);
 TW_BUNDLE_API tw_bundle_status tw_bundle_load(const tw_bundle_kernel* kernel,
                                               tw_bundle_function* function);
 TW_BUNDLE_API tw_bundle_status tw_bundle_unload(tw_bundle_function* function);
@@ -376,17 +378,17 @@ static int tw_bundle_bind(void* library, const char* name, void* slot) {
   return found != NULL;
 }
 
-static tw_bundle_status tw_bundle_open_driver(tw_bundle_driver* driver) {
+static tw_bundle_status tw_bundle_open_driver(void** library, tw_bundle_driver* driver) {
   const char* chosen = getenv("TILEWRIGHT_CUDA_DRIVER"); /* another file, for tests */
-  void* const library = dlopen(chosen != NULL ? chosen : "libcuda.so.1", RTLD_NOW);
-  if (library == NULL)
+  *library = dlopen(chosen != NULL ? chosen : "libcuda.so.1", RTLD_NOW);
+  if (*library == NULL)
     return tw_bundle_fail(TW_BUNDLE_DRIVER, "the CUDA driver cannot be opened: %s", dlerror());
-  if (tw_bundle_bind(library, "cuModuleLoadDataEx", &driver->load) &&
-      tw_bundle_bind(library, "cuModuleUnload", &driver->unload) &&
-      tw_bundle_bind(library, "cuModuleGetFunction", &driver->function) &&
-      tw_bundle_bind(library, "cuFuncSetAttribute", &driver->set_attribute) &&
-      tw_bundle_bind(library, "cuLaunchKernelEx", &driver->launch) &&
-      tw_bundle_bind(library, "cuGetErrorName", &driver->error_name))
+  if (tw_bundle_bind(*library, "cuModuleLoadDataEx", &driver->load) &&
+      tw_bundle_bind(*library, "cuModuleUnload", &driver->unload) &&
+      tw_bundle_bind(*library, "cuModuleGetFunction", &driver->function) &&
+      tw_bundle_bind(*library, "cuFuncSetAttribute", &driver->set_attribute) &&
+      tw_bundle_bind(*library, "cuLaunchKernelEx", &driver->launch) &&
+      tw_bundle_bind(*library, "cuGetErrorName", &driver->error_name))
     return TW_BUNDLE_OK;
   return tw_bundle_fail(TW_BUNDLE_DRIVER,
                         "the CUDA driver is too old: it must be of CUDA 11.8 or newer");
@@ -394,11 +396,40 @@ static tw_bundle_status tw_bundle_open_driver(tw_bundle_driver* driver) {
 
 static tw_bundle_status tw_bundle_call(const tw_bundle_driver* driver, int result,
                                        const char* call) {
+  enum { kNotInitialized = 3, kInvalidContext = 201 };
   const char* name = NULL;
   if (result == 0) return TW_BUNDLE_OK;
   driver->error_name(result, &name);
-  return tw_bundle_fail(TW_BUNDLE_CUDA, "%s: %s (%d)", call, name == NULL ? "unknown error" : name,
-                        result);
+  return tw_bundle_fail(TW_BUNDLE_CUDA, "%s: %s (%d)%s", call,
+                        name == NULL ? "unknown error" : name, result,
+                        result == kNotInitialized || result == kInvalidContext
+                            ? "; no context is current on this thread, see tw_bundle_use_gpu"
+                            : "");
+}
+
+TW_BUNDLE_API tw_bundle_status tw_bundle_use_gpu(int ordinal) {
+  int (*init)(unsigned);
+  int (*device)(int*, int);
+  int (*retain)(void**, int);
+  int (*set_current)(void*);
+  tw_bundle_driver driver;
+  void *library, *context = NULL;
+  int gpu = 0;
+  tw_bundle_status status = tw_bundle_open_driver(&library, &driver);
+  if (status != TW_BUNDLE_OK) return status;
+  if (!tw_bundle_bind(library, "cuInit", &init) ||
+      !tw_bundle_bind(library, "cuDeviceGet", &device) ||
+      !tw_bundle_bind(library, "cuDevicePrimaryCtxRetain", &retain) ||
+      !tw_bundle_bind(library, "cuCtxSetCurrent", &set_current))
+    return tw_bundle_fail(TW_BUNDLE_DRIVER, "the CUDA driver lacks functions for contexts");
+  status = tw_bundle_call(&driver, init(0), "cuInit");
+  if (status == TW_BUNDLE_OK)
+    status = tw_bundle_call(&driver, device(&gpu, ordinal), "cuDeviceGet");
+  if (status == TW_BUNDLE_OK)
+    status = tw_bundle_call(&driver, retain(&context, gpu), "cuDevicePrimaryCtxRetain");
+  if (status == TW_BUNDLE_OK)
+    status = tw_bundle_call(&driver, set_current(context), "cuCtxSetCurrent");
+  return status;
 }
 
 /* The bytes of a parameter, from its line of the recipe: "address 0", "scalar 3 f32", "tensor_map
@@ -477,6 +508,7 @@ static tw_bundle_status tw_bundle_take(const tw_bundle_driver* driver,
 TW_BUNDLE_API tw_bundle_status tw_bundle_load(const tw_bundle_kernel* kernel,
                                               tw_bundle_function* function) {
   tw_bundle_status status;
+  void* library;
   if (kernel == NULL || function == NULL)
     return tw_bundle_fail(TW_BUNDLE_ARGUMENT, "tw_bundle_load: a pointer is null");
   memset(function, 0, sizeof *function);
@@ -484,7 +516,7 @@ TW_BUNDLE_API tw_bundle_status tw_bundle_load(const tw_bundle_kernel* kernel,
   if (function->driver == NULL) return tw_bundle_fail(TW_BUNDLE_MEMORY, "no memory for a kernel");
   function->how = *kernel->record;
   status = tw_bundle_place(kernel, function);
-  if (status == TW_BUNDLE_OK) status = tw_bundle_open_driver(function->driver);
+  if (status == TW_BUNDLE_OK) status = tw_bundle_open_driver(&library, function->driver);
   if (status == TW_BUNDLE_OK) status = tw_bundle_take(function->driver, kernel, function);
   if (status != TW_BUNDLE_OK) tw_bundle_forget(function);
   return status;

@@ -112,3 +112,17 @@ AT(tw_bundle_record, registers, 136, 4);
 AT(tw_bundle_record, stack_bytes, 140, 4);
 AT(tw_bundle_record, spill_store_bytes, 144, 4);
 AT(tw_bundle_record, spill_load_bytes, 148, 4);
+
+const char* tw_bundle_message(void);
+uint64_t tw_bundle_hash(const void* bytes, size_t size);
+tw_bundle_status tw_bundle_open(const char* path, tw_bundle** bundle);
+tw_bundle_status tw_bundle_open_memory(const void* bytes, size_t size, tw_bundle** bundle);
+void tw_bundle_close(tw_bundle* bundle);
+size_t tw_bundle_count(const tw_bundle* bundle);
+tw_bundle_status tw_bundle_at(const tw_bundle* bundle, size_t index, tw_bundle_kernel* kernel);
+tw_bundle_status tw_bundle_find(const tw_bundle* bundle, const char* name, const char* target, tw_bundle_kernel* kernel);
+tw_bundle_status tw_bundle_use_gpu(int ordinal);
+tw_bundle_status tw_bundle_load(const tw_bundle_kernel* kernel, tw_bundle_function* function);
+tw_bundle_status tw_bundle_unload(tw_bundle_function* function);
+tw_bundle_status tw_bundle_launch(const tw_bundle_function* function, const uint32_t grid[3], const void* parameters,
+                                  size_t parameter_bytes, void* stream);

@@ -377,6 +377,22 @@ TEST_F(BundleInC, ReportsTheDriversErrors) {
   EXPECT_NE(std::string(tw_bundle_message()).find("(209)"), std::string::npos);
 }
 
+TEST_F(BundleInC, SaysThatAThreadHasNoContextAndMakesOneCurrent) {
+  BundleKernel recorded = with_zero();
+  recorded.recipe = "address 0\nscalar 1 s32\n";
+  tw_bundle_kernel found = only(recorded);
+  tw_bundle_function function;
+  set_current(nullptr);
+  EXPECT_EQ(tw_bundle_load(&found, &function), TW_BUNDLE_CUDA);
+  EXPECT_NE(std::string(tw_bundle_message())
+                .find("(201); no context is current on this thread, see tw_bundle_use_gpu"),
+            std::string::npos)
+      << tw_bundle_message();
+  EXPECT_EQ(tw_bundle_use_gpu(0), TW_BUNDLE_OK) << tw_bundle_message();
+  EXPECT_EQ(tw_bundle_load(&found, &function), TW_BUNDLE_OK) << tw_bundle_message();
+  tw_bundle_unload(&function);
+}
+
 TEST_F(BundleTest, AnUnknownGpuIsAnErrorThatListsTheKnownOnes) {
   EXPECT_EQ(error_of([] { known_gpu("H2000"); }),
             "no GPU is known as 'H2000'; known are NVIDIA A100-SXM4-80GB, NVIDIA H100 80GB HBM3, "

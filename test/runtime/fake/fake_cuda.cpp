@@ -129,6 +129,10 @@ int cuCtxPopCurrent_v2(cuda::Context* context) {
   state().current = nullptr;  // the fake's stack is one deep
   return 0;
 }
+int cuCtxSetCurrent(cuda::Context context) {
+  state().current = context;
+  return enter("cuCtxSetCurrent");
+}
 int cuCtxGetDevice(int* device) {
   *device = 1;
   return enter("cuCtxGetDevice");
