@@ -1,23 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# Installs the program, both libraries, the headers, a CMake package and a pkg-config file; packs a Debian package.
-include(GNUInstallDirs)
+# Installs the program, the libraries, the headers, a CMake package and pkg-config files; packs a Debian package.
 include(CMakePackageConfigHelpers)
 
-# All parts in one archive.
-get_property(objects GLOBAL PROPERTY TILEWRIGHT_OBJECTS)
-add_library(tilewright_archive STATIC ${objects})
-set_target_properties(tilewright_archive PROPERTIES OUTPUT_NAME tilewright EXPORT_NAME tilewright LINKER_LANGUAGE CXX)
-target_compile_features(tilewright_archive INTERFACE cxx_std_20)
 set(TILEWRIGHT_OPERATOR_INCLUDE ${CMAKE_INSTALL_INCLUDEDIR}/tilewright_operators)
-target_include_directories(tilewright_archive INTERFACE
+target_include_directories(tilewright_library INTERFACE
   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}> $<INSTALL_INTERFACE:${TILEWRIGHT_OPERATOR_INCLUDE}>)
-set(TILEWRIGHT_ZIP "")
-if(TARGET tilewright_io) # tensors in files
-  set(TILEWRIGHT_ZIP zip)
-endif()
-target_link_libraries(tilewright_archive INTERFACE Threads::Threads ${CMAKE_DL_LIBS} ${TILEWRIGHT_ZIP})
-
-install(TARGETS tilewright_archive EXPORT tilewright ARCHIVE COMPONENT development)
+install(TARGETS tilewright_library EXPORT tilewright
+  LIBRARY COMPONENT runtime NAMELINK_COMPONENT development ARCHIVE COMPONENT development)
 # Programs in C link tilewright::tilewright_c.
 install(TARGETS tilewright_c EXPORT tilewright LIBRARY COMPONENT runtime NAMELINK_COMPONENT development
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
@@ -27,6 +16,13 @@ endif()
 if(TARGET tilewright_nvptxcompiler)
   install(TARGETS tilewright_nvptxcompiler LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT assembler)
 endif()
+# Everything that `cmake --install` takes, and neither tests nor benchmarks.
+add_custom_target(installed DEPENDS tilewright_library tilewright_c)
+foreach(target tilewright tilewright_nvptxcompiler)
+  if(TARGET ${target})
+    add_dependencies(installed ${target})
+  endif()
+endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/kernels DESTINATION ${TILEWRIGHT_OPERATOR_INCLUDE} COMPONENT development
   FILES_MATCHING PATTERN "*.h" PATTERN "reference.h" EXCLUDE)
@@ -40,11 +36,8 @@ configure_package_config_file(cmake/tilewright-config.cmake.in ${PROJECT_BINARY_
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/tilewright-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/tilewright-config.cmake ${PROJECT_BINARY_DIR}/tilewright-config-version.cmake
   DESTINATION ${package_folder} COMPONENT development)
-set(TILEWRIGHT_PRIVATE_LIBRARIES "-lstdc++ -lm -lpthread ${CMAKE_DL_LIBS}")
-if(TILEWRIGHT_ZIP)
-  string(APPEND TILEWRIGHT_PRIVATE_LIBRARIES " -lzip")
-endif()
-string(REPLACE " dl" " -ldl" TILEWRIGHT_PRIVATE_LIBRARIES "${TILEWRIGHT_PRIVATE_LIBRARIES}")
+list(TRANSFORM TILEWRIGHT_PRIVATE_LIBRARIES PREPEND -l)
+list(JOIN TILEWRIGHT_PRIVATE_LIBRARIES " " TILEWRIGHT_PRIVATE_LIBRARIES)
 file(RELATIVE_PATH TILEWRIGHT_PREFIX_FROM_PC /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 foreach(name tilewright tilewright_c)
   configure_file(cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/${name}.pc @ONLY)
@@ -62,8 +55,13 @@ set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
 include(CPack)
 
 if(TILEWRIGHT_TESTS)
-  add_test(NAME install.a_project_outside_finds_the_package COMMAND ${CMAKE_COMMAND}
-    -D BUILD=${PROJECT_BINARY_DIR} -D SOURCE=${PROJECT_SOURCE_DIR}/test/install
+  set(max_bytes "") # of builds that are made to be installed
+  if(BUILD_SHARED_LIBS AND CMAKE_BUILD_TYPE STREQUAL "Release")
+    set(max_bytes 15000000)
+  endif()
+  add_test(NAME install.a_project_outside_finds_the_package COMMAND ${CMAKE_COMMAND} -D MAX_BYTES=${max_bytes}
+    -D LINKAGE=$<$<NOT:$<BOOL:${BUILD_SHARED_LIBS}>>:--static>
+    -D BUILD=${PROJECT_BINARY_DIR} -D SOURCE=${PROJECT_SOURCE_DIR}/examples/outside
     -D CC=${CMAKE_C_COMPILER} -D CXX=${CMAKE_CXX_COMPILER}
     -P ${PROJECT_SOURCE_DIR}/test/install/install.cmake)
   set_tests_properties(install.a_project_outside_finds_the_package PROPERTIES TIMEOUT 300 LABELS structure)

@@ -4,7 +4,8 @@ file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/c/*.cpp)
 add_library(tilewright_c SHARED ${sources})
 target_include_directories(tilewright_c PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_compile_definitions(tilewright_c PRIVATE TILEWRIGHT_VERSION="${PROJECT_VERSION}")
-target_link_libraries(tilewright_c PRIVATE tilewright_kernels tilewright_runtime tilewright_flags)
+target_link_libraries(tilewright_c PRIVATE tilewright_library tilewright_flags)
+tilewright_installed(tilewright_c)
 target_link_options(tilewright_c PRIVATE
   -Wl,--version-script=${PROJECT_SOURCE_DIR}/src/c/exports.map -Wl,--gc-sections)
 set_target_properties(tilewright_c PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0

@@ -15,10 +15,12 @@ target_include_directories(tilewright_cli PUBLIC ${PROJECT_SOURCE_DIR}/src)
 target_include_directories(tilewright_cli SYSTEM PUBLIC ${CLI11_INCLUDE_DIR})
 target_compile_definitions(tilewright_cli PRIVATE TILEWRIGHT_VERSION="${PROJECT_VERSION}"
   TILEWRIGHT_COMPILER="${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}")
-target_link_libraries(tilewright_cli PUBLIC tilewright_io tilewright_runtime tilewright_tune PRIVATE tilewright_flags)
+target_link_libraries(tilewright_cli PUBLIC tilewright_library PRIVATE tilewright_flags)
 
 add_executable(tilewright ${PROJECT_SOURCE_DIR}/src/cli/main.cpp)
-target_link_libraries(tilewright PRIVATE tilewright_cli tilewright_kernels tilewright_flags)
+target_link_libraries(tilewright PRIVATE tilewright_cli tilewright_flags)
+target_link_options(tilewright PRIVATE -Wl,--gc-sections)
+tilewright_installed(tilewright)
 
 # The tests drive two programs: `tilewright`, and one whose operators are made for the tests.
 if(TILEWRIGHT_TESTS)

@@ -27,12 +27,17 @@ function(tilewright_vector_sources part directory)
     target_compile_definitions(${library} PRIVATE TW_ISA=${level})
     target_link_libraries(${library} PRIVATE tilewright_flags)
     # Values do not depend on the optimisation level; -O0 would make the emulator useless in debug builds.
-    # Under sanitizers the templates take minutes to optimise.
-    target_compile_options(${library} PRIVATE $<IF:$<BOOL:${TILEWRIGHT_SANITIZE}>,-O1,-O3> -fno-math-errno -fno-trapping-math -ffp-contract=off
+    # Under sanitizers the templates take minutes to optimise. v2 is for machines from before 2013: small rather than fast.
+    set(optimise $<IF:$<BOOL:${TILEWRIGHT_SANITIZE}>,-O1,-O3>)
+    if(level STREQUAL "v2")
+      set(optimise -Os)
+    endif()
+    target_compile_options(${library} PRIVATE ${optimise} -fno-math-errno -fno-trapping-math -ffp-contract=off
       $<$<CONFIG:Debug,RelWithDebInfo>:-g1>) # full debug information of thousands of templates is slow to write
     if(TILEWRIGHT_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang") # instrumented loops are not vectorised
       target_compile_options(${library} PRIVATE -Wno-pass-failed)
     endif()
+    set_target_properties(${library} PROPERTIES CXX_VISIBILITY_PRESET hidden) # thousands, which programs never name
     if(NOT level STREQUAL "generic")
       target_compile_options(${library} PRIVATE -march=x86-64-${level})
     endif()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the build into a folder, moves it, and builds a project outside the tree against it: by CMake and by pkg-config.
+# With MAX_BYTES what is installed has to be smaller.
 set(work ${BUILD}/install_test)
 file(REMOVE_RECURSE ${work})
 
@@ -15,23 +16,59 @@ foreach(component runtime development)
 endforeach()
 file(RENAME ${work}/first ${work}/prefix) # nothing in it may hold the path that it was installed to
 
-run("configuring the consumer" ${CMAKE_COMMAND} -S ${SOURCE} -B ${work}/consumer -DCMAKE_PREFIX_PATH=${work}/prefix
-  -DCMAKE_C_COMPILER=${CC} -DCMAKE_CXX_COMPILER=${CXX})
-run("building the consumer" ${CMAKE_COMMAND} --build ${work}/consumer)
-run("running the consumer in C++" ${work}/consumer/consumer_cpp)
-run("running the consumer in C" ${work}/consumer/consumer_c)
+if(MAX_BYTES)
+  file(GLOB_RECURSE files LIST_DIRECTORIES OFF ${work}/prefix/*)
+  set(total 0)
+  foreach(file ${files})
+    if(NOT IS_SYMLINK ${file})
+      file(SIZE ${file} bytes)
+      math(EXPR total "${total} + ${bytes}")
+    endif()
+  endforeach()
+  message("installed: ${total} bytes")
+  if(NOT total LESS MAX_BYTES)
+    message(FATAL_ERROR "${total} bytes are installed; fewer than ${MAX_BYTES} are promised")
+  endif()
+endif()
 
-find_program(PKG_CONFIG pkg-config)
-if(PKG_CONFIG)
-  file(GLOB_RECURSE pc ${work}/prefix/*/tilewright_c.pc)
+run("configuring the project" ${CMAKE_COMMAND} -S ${SOURCE} -B ${work}/outside -DCMAKE_PREFIX_PATH=${work}/prefix
+  -DCMAKE_C_COMPILER=${CC} -DCMAKE_CXX_COMPILER=${CXX})
+run("building the project" ${CMAKE_COMMAND} --build ${work}/outside)
+foreach(program operator_cpp operator_c own_kernel)
+  run("running ${program}" ${work}/outside/${program})
+endforeach()
+if(EXISTS ${work}/prefix/bin/tilewright)
+  set(program ${work}/prefix/bin/tilewright)
+  run("running the installed program" ${program} list)
+  # A bundle, where there is an assembler; a file that is none, everywhere.
+  execute_process(COMMAND ${program} compile rms_norm --shapes T=4,H=64,x=f32 --out ${work}/norm.twb
+    OUTPUT_QUIET ERROR_QUIET RESULT_VARIABLE status)
+  if(status EQUAL 0)
+    run("listing a bundle" ${work}/outside/bundle_c ${work}/norm.twb)
+    run("running with a bundle" ${work}/outside/operator_c emu:sm_90a ${work}/norm.twb)
+  endif()
+  execute_process(COMMAND ${work}/outside/bundle_c ${program} ERROR_VARIABLE message RESULT_VARIABLE status)
+  if(NOT status EQUAL 1 OR NOT message MATCHES "status 3: .* is not a bundle")
+    message(FATAL_ERROR "a file that is no bundle: ${status}, ${message}")
+  endif()
+endif()
+
+# by_pkg_config(COMPILER SOURCE PACKAGE)
+function(by_pkg_config compiler source package)
+  file(GLOB_RECURSE pc ${work}/prefix/*/${package}.pc)
   cmake_path(GET pc PARENT_PATH folder)
-  execute_process(COMMAND ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${folder} ${PKG_CONFIG} --cflags --libs tilewright_c
+  execute_process(COMMAND ${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${folder} ${PKG_CONFIG} --cflags --libs ${LINKAGE} ${package}
     OUTPUT_VARIABLE flags OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE status)
   if(NOT status EQUAL 0)
-    message(FATAL_ERROR "pkg-config does not find tilewright_c in ${folder}")
+    message(FATAL_ERROR "pkg-config does not find ${package} in ${folder}")
   endif()
   separate_arguments(flags)
   cmake_path(GET folder PARENT_PATH libraries)
-  run("building by pkg-config" ${CC} ${SOURCE}/consumer.c -o ${work}/by_pkg_config ${flags} -Wl,-rpath,${libraries})
-  run("running what pkg-config built" ${work}/by_pkg_config)
+  run("building by pkg-config" ${compiler} ${SOURCE}/${source} -o ${work}/by_${package} ${flags} -Wl,-rpath,${libraries})
+  run("running what pkg-config built" ${work}/by_${package})
+endfunction()
+find_program(PKG_CONFIG pkg-config)
+if(PKG_CONFIG)
+  by_pkg_config(${CC} operator.c tilewright_c)
+  by_pkg_config(${CXX} operator.cpp tilewright)
 endif()
