@@ -18,7 +18,7 @@ if(TARGET tilewright_nvptxcompiler)
 endif()
 # Everything that `cmake --install` takes, and neither tests nor benchmarks.
 add_custom_target(installed DEPENDS tilewright_library tilewright_c)
-foreach(target tilewright tilewright_nvptxcompiler)
+foreach(target tilewright tilewright_nvptxcompiler tilewright_tvm_ffi)
   if(TARGET ${target})
     add_dependencies(installed ${target})
   endif()

@@ -30,3 +30,5 @@ if(TILEWRIGHT_TESTS)
     -D LIBRARY=$<TARGET_FILE:tilewright_c> -D EXPECTED=${PROJECT_SOURCE_DIR}/test/c/exports.txt
     -P ${PROJECT_SOURCE_DIR}/test/c/exports.cmake)
 endif()
+
+include(cmake/tvm_ffi.cmake)

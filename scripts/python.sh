@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The Python package: makes a virtual environment, builds, and runs the tests on NumPy (on PyTorch too where it is there).
 #
-# usage: scripts/python.sh           the extension module in the build folder, beside what is built there already
+# usage: scripts/python.sh           the extension module in the build folder, beside what is built there already, and the
+#                                    operators for TVM-FFI where apache-tvm-ffi can be fetched
 #        scripts/python.sh --wheel   the wheel, as `pip install .` builds it, tested as it is installed
 # Ends with 77 where the packages that it needs cannot be had. From the environment:
 #   VENV   the virtual environment, default .venv/python; it is made where it is missing
@@ -28,6 +29,16 @@ set_up() {
       "cmake>=3.26" ml_dtypes "nanobind>=2.2" numpy ninja pytest "scikit-build-core>=0.10"
 }
 
+# The operators as functions of TVM-FFI.
+test_tvm_ffi() {
+  "$python" -c 'import tvm_ffi' 2>/dev/null ||
+    "$python" -m pip install -q --disable-pip-version-check --retries 1 --timeout 20 "apache-tvm-ffi>=0.1.15" ||
+    { echo "python: TVM-FFI skipped: apache-tvm-ffi could not be fetched"; return 0; }
+  cmake -S . -B "$BUILD" -G Ninja "-DTVM_FFI_CONFIG=$(dirname "$python")/tvm-ffi-config" >/dev/null
+  cmake --build "$BUILD" --target tilewright_tvm_ffi
+  "$python" test/c/tvm_ffi_test.py "$BUILD/libtilewright_tvm_ffi.so"
+}
+
 set_up || { echo "python: skipped: its packages could not be fetched"; exit 77; }
 mkdir -p "$BUILD"
 python=$(cd "$VENV/bin" && pwd)/python
@@ -39,5 +50,6 @@ else
   cmake -S . -B "$BUILD" -G Ninja -DTILEWRIGHT_PYTHON=ON "-DPython_EXECUTABLE=$python" >/dev/null
   cmake --build "$BUILD" --target python_package
   export PYTHONPATH="$BUILD/python"
+  test_tvm_ffi
 fi
 "$python" -m pytest -q --junitxml="$BUILD/python.xml" python/tests
