@@ -36,8 +36,12 @@ endif()
 set_tests_properties(docs.are_up_to_date PROPERTIES
   SKIP_REGULAR_EXPRESSION "skipped: no python3" LABELS structure)
 
-# docs/operators.md is what the program's operators say.
+# docs/operators.md is what the program's operators say, docs/pictures what the examples and layouts look like.
 if(Python3_FOUND AND TARGET tilewright)
+  add_test(NAME docs.show_the_lessons
+    COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/pictures.py --check
+      --program $<TARGET_FILE:tilewright>)
+  set_tests_properties(docs.show_the_lessons PROPERTIES LABELS structure)
   add_test(NAME docs.describe_the_operators
     COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/scripts/docs.py --check
       --program $<TARGET_FILE:tilewright>)

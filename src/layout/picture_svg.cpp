@@ -4,6 +4,8 @@
 #include "layout/picture.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 
 namespace tilewright {
 namespace {
@@ -27,16 +29,29 @@ std::string escaped(const std::string& text) {
   return result;
 }
 
+/// A light colour of this hue in degrees, as every viewer of SVG knows it: #rrggbb.
+std::string light(std::int64_t hue) {
+  constexpr int kLow = 162, kHigh = 235;  // lightness 78 %, saturation 65 %
+  auto part = [](std::int64_t degrees) {  // red is full within 60 degrees of its hue
+    std::int64_t away = std::abs((degrees + 540) % 360 - 180);
+    std::int64_t share = std::clamp<std::int64_t>(120 - away, 0, 60);
+    return static_cast<int>(kLow + (kHigh - kLow) * share / 60);
+  };
+  char text[8];
+  std::snprintf(text, sizeof text, "#%02x%02x%02x", part(hue), part(hue + 240), part(hue + 120));
+  return text;
+}
+
 // Neighbouring keys get hues far apart (137 degrees is the golden angle).
 std::string scattered(std::int64_t key) {
   const std::int64_t hue = ((key % 360) * 137 % 360 + 360) % 360;
-  return "hsl(" + std::to_string(hue) + ",65%,78%)";
+  return light(hue);
 }
 
 // Keys from 0 to `count` run once around the colour circle.
 std::string graded(std::int64_t key, std::int64_t count) {
   const std::int64_t hue = (key % count + count) % count * 300 / std::max<std::int64_t>(count, 1);
-  return "hsl(" + std::to_string(hue) + ",65%,78%)";
+  return light(hue);
 }
 
 std::string number(int n) { return std::to_string(n); }
@@ -62,7 +77,9 @@ std::string svg(const Grid& grid, const std::string& legend, Color&& color) {
                     "\" height=\"" + number(total_height) + "\">\n<style>" +
                     "text{font:11px monospace;text-anchor:middle;dominant-baseline:middle}" +
                     ".title{text-anchor:start}.axis{fill:#777}" +
-                    "rect{stroke:#555;stroke-width:.5}</style>\n";
+                    "rect{stroke:#555;stroke-width:.5}</style>\n" +
+                    "<path fill=\"#fff\" d=\"M0 0h" + number(total_width) + "v" +
+                    number(total_height) + "H0z\"/>\n";
   out += label(kMargin, 12, grid.title, "title");
   for (int column = 0; column < grid.columns; ++column) {
     out += label(kMargin + column * width + width / 2, kMargin - 8, number(column), "axis");

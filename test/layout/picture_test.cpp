@@ -62,7 +62,7 @@ TEST(Picture, BankColoursShowConflicts) {
     std::vector<std::string> colours;
     std::size_t at = 0;
     for (int cell = 0; cell < 1024; ++cell) {
-      at = svg.find("fill=\"hsl", at) + 6;
+      at = svg.find("fill=\"#", svg.find("<rect", at)) + 6;
       const std::string colour = svg.substr(at, svg.find('"', at) - at);
       const bool fresh = std::find(colours.begin(), colours.end(), colour) == colours.end();
       if (cell % 32 == 0 && fresh) colours.push_back(colour);
