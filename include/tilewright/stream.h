@@ -4,6 +4,8 @@
 
 #include "tilewright/device.h"
 
+#include <cstdint>
+
 namespace tilewright {
 
 class Event;
@@ -27,6 +29,8 @@ class Stream {
   void* handle() const { return handle_; }  ///< a CUstream
   void synchronize() const;
   bool done() const;  ///< nothing is left to do
+  /// The number of the capture into a graph that records what is queued; 0: there is none.
+  std::uint64_t capture_id() const;
   /// What is queued from here on waits for the event.
   void wait(const Event& event) const;
 

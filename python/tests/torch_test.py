@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operators on PyTorch's tensors: on the CPU in the emulator, on a GPU where there is one."""
+import functools
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -210,19 +212,21 @@ def test_capture_into_a_graph_and_replay():
 
     def step():
         y = tilewright.ops.rms_norm(x, w)
-        return y, tilewright.ops.moe_dispatch(y, ids, experts=4, variant="prefill")[0]
+        dispatch = functools.partial(tilewright.ops.moe_dispatch, ids=ids, experts=4, variant="prefill")
+        return y, dispatch(y)[0], dispatch(-y)[0]  # both with the workspace of the graph
 
     step()  # loads the kernels
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        y, rows = step()
+        y, rows, negative = step()
     for factor in (1, -1):
         x.mul_(factor)
         graph.replay()
         torch.cuda.synchronize()
         assert_rounded_once(y, rms_norm(x, w))
         torch.testing.assert_close(rows[0], y[1], rtol=0, atol=0)
+        torch.testing.assert_close(negative, -rows, rtol=0, atol=0)
 
 
 @on_a_gpu

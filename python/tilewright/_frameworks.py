@@ -2,7 +2,7 @@
 """How tensors of each library are read and made; called by the extension module.
 
 An adapter has ``maker(type, device)`` (device -1: the host), a function that makes an uninitialised tensor of a shape,
-and may have ``like(tensor)``, which makes one like a contiguous tensor; ``zeros(bytes, device)``, ``capturing()``,
+and may have ``like(tensor)``, which makes one like a contiguous tensor; ``zeros(bytes, device)``,
 ``uses_streams``, and where the library's types have no C exchange API of DLPack either ``describe(tensor)``,
 (address, type, shape, strides in elements, read-only, device), or ``capsule(tensor)``, a DLPack capsule; and
 ``stream(device)``, a handle of CUDA's.
@@ -121,9 +121,6 @@ class _Torch:
     def stream(self, device):
         return self._torch.cuda.current_stream(device).cuda_stream
 
-    def capturing(self):
-        return self._torch.cuda.is_current_stream_capturing()
-
     def _device(self, index):
         if index not in self._devices:
             self._devices[index] = self._torch.device("cuda", index)
@@ -155,9 +152,6 @@ class _CuPy:
     def stream(self, device):
         return self._cupy.cuda.get_current_stream(device).ptr
 
-    def capturing(self):
-        return self._cupy.cuda.get_current_stream().is_capturing()
-
 
 class _JAX:
     uses_streams = False  # XLA has streams of its own: what it queued is waited for, and so are launches
@@ -180,9 +174,6 @@ class _JAX:
     def zeros(self, size, device):
         return self.maker("u8", device)((size,))  # XLA's empty arrays are 0
 
-    def capturing(self):
-        return False
-
 
 class _AnyDlpack:
     """A library that is not known: outputs have to be given, and the default stream is used."""
@@ -198,9 +189,6 @@ class _AnyDlpack:
     def zeros(self, size, device):
         raise ValueError("the library of the first tensor cannot make the workspace that the operator needs; give a "
                          "tensor of PyTorch, CuPy or JAX first")
-
-    def capturing(self):
-        return False
 
 
 class _NoArray:

@@ -231,6 +231,4 @@ void* Framework::stream(int device_id) const {
   return reinterpret_cast<void*>(nb::cast<std::uintptr_t>(stream_(device_id)));
 }
 
-bool Framework::capturing() const { return nb::cast<bool>(adapter_.attr("capturing")()); }
-
 }  // namespace tilewright::python

@@ -45,8 +45,6 @@ class Framework {
   nanobind::object zeros(std::int64_t bytes, int device_id) const;
   std::uint64_t address(nanobind::handle zeros) const;
   void* stream(int device_id) const;
-  /// Whether work is recorded into a graph instead of running.
-  bool capturing() const;
   /// Whether the library queues its own work on stream(); if not, the host has to wait for a
   /// launch.
   bool uses_streams() const { return uses_streams_; }

@@ -86,7 +86,7 @@ class Call {
   void check_place(std::size_t index) const;
   void run_on_gpu();
   void run_on_host();
-  nb::object workspace(void* stream);
+  nb::object workspace(const Stream& queue);
 
   const OperatorCall& call_;
   const Operator& op_;
@@ -184,30 +184,31 @@ void Call::make_outputs() {
   }
 }
 
-nb::object Call::workspace(void* stream) {
+nb::object Call::workspace(const Stream& queue) {
   if (op_.workspace_bytes == nullptr) return nb::none();
   const std::int64_t bytes = op_.workspace_bytes(arguments_);
   if (bytes == 0) return nb::none();
-  using Key = std::tuple<const Operator*, int, void*, std::int64_t>;
-  static auto* const kept = new std::map<Key, nb::object>();  // under the GIL; outlives Python
-  const bool capturing = framework_->capturing();
-  const Key key{&op_, first_->device_id, stream, bytes};
-  const auto found = kept->find(key);
-  nb::object memory = capturing || found == kept->end()
-                          ? framework_->zeros(bytes, first_->device_id)
-                          : found->second;
-  // What a graph allocates is the graph's: it is zeroed at each replay and not kept.
-  if (!capturing && found == kept->end()) kept->emplace(key, memory);
-  arguments_.set_workspace({framework_->address(memory), bytes});
-  return memory;
+  // What is made while a graph is captured is the graph's, zeroed at each replay: calls of the same
+  // capture share it, nothing else does.
+  struct Kept {
+    std::uint64_t capture = 0;
+    nb::object memory;
+  };
+  using Key = std::tuple<const Operator*, int, void*, std::int64_t, bool>;
+  static auto* const kept = new std::map<Key, Kept>();  // under the GIL; outlives Python
+  const std::uint64_t capture = queue.capture_id();
+  Kept& mine = (*kept)[{&op_, first_->device_id, queue.handle(), bytes, capture != 0}];
+  if (!mine.memory.is_valid() || mine.capture != capture)
+    mine = {capture, framework_->zeros(bytes, first_->device_id)};
+  arguments_.set_workspace({framework_->address(mine.memory), bytes});
+  return mine.memory;
 }
 
 void Call::run_on_gpu() {
   const Device& device = cuda_device(first_->device_id);
-  void* stream = framework_->stream(first_->device_id);
-  const nb::object memory = workspace(stream);
+  const Stream queue = Stream::wrap(device, framework_->stream(first_->device_id));
+  const nb::object memory = workspace(queue);
   const nb::gil_scoped_release released;
-  const Stream queue = Stream::wrap(device, stream);
   op_.launch(device, queue, arguments_);
   if (!framework_->uses_streams()) queue.synchronize();
 }
@@ -239,9 +240,8 @@ void Call::run(const Given& given) {
 double Call::seconds_of(std::int64_t count) {
   if (first_->place == Place::host) arguments_.fail("is timed on a GPU only", SourceLoc{});
   const Device& device = cuda_device(first_->device_id);
-  void* stream = framework_->stream(first_->device_id);
-  const Stream queue = Stream::wrap(device, stream);
-  const nb::object memory = workspace(stream);
+  const Stream queue = Stream::wrap(device, framework_->stream(first_->device_id));
+  const nb::object memory = workspace(queue);
   const auto start = std::chrono::steady_clock::now();
   for (std::int64_t i = 0; i < count; ++i) {
     Arguments arguments(call_.defaults());

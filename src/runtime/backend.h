@@ -110,6 +110,7 @@ class Backend : public Counted {
   virtual EncodedTensorMap encode(const TensorMap& map, SourceLoc at) = 0;
   virtual void launch(LaunchState& state, void* stream, SourceLoc at) = 0;
 
+  virtual std::uint64_t capture_id(void* stream) = 0;  ///< 0: the stream runs what it is given
   virtual void begin_capture(void* stream) = 0;
   virtual Ref<GraphState> end_capture(const Device& device, void* stream) = 0;
   virtual void abandon_capture(void* stream) noexcept = 0;

@@ -192,6 +192,16 @@ double CudaBackend::elapsed_ms(void* start, void* end) {
   return static_cast<double>(ms);
 }
 
+std::uint64_t CudaBackend::capture_id(void* stream) {
+  cuda::Scope current = scope();
+  int status = 0;
+  unsigned long long capture = 0;
+  // The default stream answers with an error while another one is captured: it is not.
+  const cuda::Result result =
+      driver_.stream_capture(as_stream(stream), &status, &capture, nullptr, nullptr, nullptr);
+  return result == 0 && status == cuda::kCaptureActive ? capture : 0;
+}
+
 void CudaBackend::begin_capture(void* stream) {
   cuda::Scope current = scope();
   cuda::check(driver_.capture_begin(as_stream(stream), cuda::kCaptureThreadLocal),

@@ -46,6 +46,7 @@ class CudaBackend : public Backend {
                            SourceLoc at) override;
   EncodedTensorMap encode(const TensorMap& map, SourceLoc at) override;
   void launch(LaunchState& state, void* stream, SourceLoc at) override;
+  std::uint64_t capture_id(void* stream) override;
   void begin_capture(void* stream) override;
   Ref<GraphState> end_capture(const Device& device, void* stream) override;
   void abandon_capture(void* stream) noexcept override;

@@ -65,6 +65,7 @@ void bind_work(Driver& driver, Binder& bind) {
   bind(driver.stream_destroy, "cuStreamDestroy_v2");
   bind(driver.stream_synchronize, "cuStreamSynchronize");
   bind(driver.stream_query, "cuStreamQuery");
+  bind(driver.stream_capture, "cuStreamGetCaptureInfo_v2");
   bind(driver.stream_wait, "cuStreamWaitEvent");
   bind(driver.event_create, "cuEventCreate");
   bind(driver.event_destroy, "cuEventDestroy_v2");

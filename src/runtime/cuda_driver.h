@@ -65,6 +65,7 @@ constexpr int kJitLogVerbose = 12;
 constexpr int kJitLineInfo = 13;
 
 constexpr int kCaptureThreadLocal = 1;
+constexpr int kCaptureActive = 1;
 constexpr unsigned kEventDefault = 0;
 constexpr unsigned kStreamDefault = 0;
 
@@ -136,6 +137,8 @@ struct Driver {
   Result (*stream_create)(Stream* stream, unsigned flags) = nullptr;
   Result (*stream_destroy)(Stream stream) = nullptr;
   Result (*stream_synchronize)(Stream stream) = nullptr;
+  Result (*stream_capture)(Stream stream, int* status, unsigned long long* id, Graph* graph,
+                           const GraphNode** dependencies, std::size_t* count) = nullptr;
   Result (*stream_query)(Stream stream) = nullptr;
   Result (*stream_wait)(Stream stream, Event event, unsigned flags) = nullptr;
   Result (*event_create)(Event* event, unsigned flags) = nullptr;

@@ -154,7 +154,7 @@ std::uint32_t EmuBackend::number_of(void* stream) {
 
 void EmuBackend::queue(void* stream, Work work) {
   StreamState* state = find_stream(stream);
-  if (state == nullptr || !state->capturing) return work(stream);
+  if (state == nullptr || !state->capture != 0) return work(stream);
   state->captured.push_back(std::move(work));
 }
 
@@ -190,7 +190,7 @@ void EmuBackend::destroy_stream(void* stream) noexcept {
 
 void EmuBackend::refuse_in_capture(void* stream, const char* call) {
   StreamState* state = find_stream(stream);
-  if (state == nullptr || !state->capturing) return;
+  if (state == nullptr || !state->capture != 0) return;
   throw Error(ErrorKind::user,
               std::string(call) + ": the stream is being captured into a graph; end that first");
 }
@@ -330,15 +330,20 @@ void EmuBackend::launch_together(std::span<const Together> work, SourceLoc at) {
     owners[i]->keep(std::move(reports[i]));
 }
 
+std::uint64_t EmuBackend::capture_id(void* stream) {
+  const StreamState* state = find_stream(stream);
+  return state == nullptr ? 0 : state->capture;
+}
+
 void EmuBackend::begin_capture(void* stream) {
   StreamState* state = find_stream(stream);
   if (state == nullptr) {
     throw Error(ErrorKind::user, "graph capture: " + id + " has no such stream");
   }
-  if (state->capturing) {
+  if (state->capture != 0) {
     throw Error(ErrorKind::user, "graph capture: the stream is being captured already");
   }
-  state->capturing = true;
+  state->capture = ++captures_;
 }
 
 Ref<GraphState> EmuBackend::end_capture(const Device& device, void* stream) {
@@ -353,7 +358,7 @@ Ref<GraphState> EmuBackend::end_capture(const Device& device, void* stream) {
 void EmuBackend::abandon_capture(void* stream) noexcept {
   StreamState* state = find_stream(stream);
   if (state == nullptr) return;
-  state->capturing = false;
+  state->capture = 0;
   state->captured.clear();
 }
 

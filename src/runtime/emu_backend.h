@@ -67,6 +67,7 @@ class EmuBackend : public Backend {
                            SourceLoc at) override;
   EncodedTensorMap encode(const TensorMap& map, SourceLoc at) override;
   void launch(LaunchState& state, void* stream, SourceLoc at) override;
+  std::uint64_t capture_id(void* stream) override;
   void begin_capture(void* stream) override;
   Ref<GraphState> end_capture(const Device& device, void* stream) override;
   void abandon_capture(void* stream) noexcept override;
@@ -75,8 +76,8 @@ class EmuBackend : public Backend {
  private:
   using Work = std::function<void(void* stream)>;  ///< of the stream that it runs on
   struct StreamState {
-    std::uint32_t number = 0;  ///< in order_
-    bool capturing = false;
+    std::uint32_t number = 0;   ///< in order_
+    std::uint64_t capture = 0;  ///< its number while there is one
     std::vector<Work> captured;
   };
   StreamState* find_stream(void* handle);
@@ -90,6 +91,7 @@ class EmuBackend : public Backend {
 
   std::vector<std::unique_ptr<StreamState>> streams_;
   std::vector<std::uint32_t> numbers_;  ///< of all its streams, also those that are gone
+  std::uint64_t captures_ = 0;
   StreamOrder& order_;
 };
 

@@ -64,6 +64,7 @@ class OfflineBackend : public Backend {
   void record_event(void*, void*) override {}
   void synchronize_event(void*) override {}
   double elapsed_ms(void*, void*) override { refuse("times", {}); }
+  std::uint64_t capture_id(void*) override { return 0; }
   void begin_capture(void*) override { refuse("graphs", {}); }
   Ref<GraphState> end_capture(const Device&, void*) override { refuse("graphs", {}); }
   void abandon_capture(void*) noexcept override {}

@@ -38,6 +38,7 @@ Stream::~Stream() {
 
 void Stream::synchronize() const { device_.backend().synchronize_stream(handle_); }
 bool Stream::done() const { return device_.backend().stream_done(handle_); }
+std::uint64_t Stream::capture_id() const { return device_.backend().capture_id(handle_); }
 void Stream::wait(const Event& event) const {
   device_.backend().stream_wait(handle_, event.handle());
 }

@@ -174,6 +174,17 @@ TEST_F(CudaDevice, CapturesAGraphAndLaunchesIt) {
   EXPECT_EQ(status().graph_execs, 0);
 }
 
+TEST_F(CudaDevice, NamesTheCaptureThatAStreamIsIn) {
+  Device device = Device::open("cuda:0");
+  Stream stream(device);
+  EXPECT_EQ(stream.capture_id(), 0u);
+  Graph::capture(stream, [&] {
+    EXPECT_EQ(stream.capture_id(), 77u);
+    EXPECT_EQ(Stream::default_of(device).capture_id(), 0u);
+  });
+  EXPECT_EQ(stream.capture_id(), 0u);
+}
+
 TEST_F(CudaDevice, EndsTheCaptureWhenItsBodyThrows) {
   Device device = Device::open("cuda:0");
   Stream stream(device);

@@ -223,6 +223,12 @@ int cuEventElapsedTime(float* ms, cuda::Event, cuda::Event) {
   return enter("cuEventElapsedTime");
 }
 
+int cuStreamGetCaptureInfo_v2(cuda::Stream stream, int* capturing, unsigned long long* id,
+                              cuda::Graph*, const cuda::GraphNode**, std::size_t*) {
+  *capturing = stream != nullptr && fake(stream)->capturing ? cuda::kCaptureActive : 0;
+  *id = 77;
+  return enter("cuStreamGetCaptureInfo");
+}
 int cuStreamBeginCapture_v2(cuda::Stream stream, int mode) {
   if (stream == nullptr || mode != cuda::kCaptureThreadLocal) return kCaptureUnsupported;
   *fake(stream) = FakeStream{.capturing = true, .captured = 0};
