@@ -31,25 +31,35 @@ class Case:
     """One problem: `make()` returns the tensors of one run, the last `outputs` of them written by it.
 
     `function` computes the outputs from the other tensors with PyTorch, which is a peer as it is and compiled, and
-    what every way has to agree with. Ways are functions of all tensors; what they return instead of writing the
-    outputs is kept while the graph lives, so that it rotates, too.
+    what every way has to agree with; without it they have to agree with ours. Ways are functions of all tensors;
+    what they return instead of writing the outputs is kept while the graph lives, so that it rotates, too.
     """
 
-    def __init__(self, operator, problem, make, outputs, function, tolerance=2e-2, bytes_=0):
+    def __init__(self, operator, problem, make, outputs, function=None, tolerance=2e-2, bytes_=0):
         self.operator, self.problem, self.make = operator, problem, make
         self.outputs, self.function, self.tolerance = outputs, function, tolerance
         self.bytes = bytes_  # that a run touches, where they are not all those of its tensors
         self.unchecked = set()  # ways that do the same work on other numbers
-        compiled = torch.compile(function, mode="max-autotune-no-cudagraphs", dynamic=False, fullgraph=True)
-        self.ways = {"torch": lambda *tensors: function(*tensors[:-outputs]),
-                     "compile": lambda *tensors: compiled(*tensors[:-outputs])}
+        self.ways = {}
+        if function:
+            compiled = torch.compile(function, mode="max-autotune-no-cudagraphs", dynamic=False, fullgraph=True)
+            self.ways = {"torch": lambda *tensors: function(*tensors[:-outputs]),
+                         "compile": lambda *tensors: compiled(*tensors[:-outputs])}
 
-    def check(self, way, tensors, returned):
-        """Throws where a way's outputs, of whatever type, are not what PyTorch computes."""
+    def results(self, run, tensors):
+        """What a way computes, on tensors of its own: some change in place."""
+        tensors = [each.clone() for each in tensors]
+        returned = run(*tensors)
         found = returned if returned is not None else tensors[-self.outputs:]
-        right = self.function(*tensors[:-self.outputs])
-        found, right = ([each] if isinstance(each, torch.Tensor) else each for each in (found, right))
-        for i, (mine, wanted) in enumerate(zip(found, right, strict=True)):
+        return [found] if isinstance(found, torch.Tensor) else list(found)[:self.outputs]
+
+    def expected(self, tensors):
+        reference = self.function and (lambda *each: self.function(*each[:-self.outputs]))
+        return self.results(reference or self.ways[OURS], tensors)
+
+    def check(self, way, found, expected):
+        """Throws where a way's outputs, of whatever type, are not what is expected."""
+        for i, (mine, wanted) in enumerate(zip(found, expected, strict=True)):
             torch.testing.assert_close(
                 mine.float(), wanted.float().view(mine.shape), rtol=self.tolerance, atol=self.tolerance,
                 msg=lambda text, i=i: f"{self.operator} {self.problem}: {way}, output {i}: {text}")
@@ -100,13 +110,13 @@ def _rotating(case):
 def times_of(case, stream, flush):
     """Median µs of each way."""
     copies, launches = _rotating(case)
-    ways, variants = [], []
+    ways, variants, expected = [], [], case.expected(copies[0])
     for way, runs in case.ways.items():
         for run in runs if isinstance(runs, list) else [runs]:
             try:
-                returned = run(*copies[0])  # compiles, too
+                found = case.results(run, copies[0])  # compiles, too
                 if way not in case.unchecked:
-                    case.check(way, copies[0], returned)
+                    case.check(way, found, expected)
             except (AssertionError, RuntimeError, triton.TritonError) as error:
                 if way == OURS:
                     raise
