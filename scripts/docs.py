@@ -11,7 +11,12 @@ A table of measured figures stands between two markers in a Markdown file; the f
 FILE is a file of bench/results in Google Benchmark's JSON format, REGEX selects rows by name, FIELD is
 a field or counter of a row ("name", "time_us", "bytes_per_second", ...), SCALE a number, FORMAT one of
 Python's ("" or ".2f" or ".1%"). A row that lacks a field shows a dash. Below the table stands where it
-was measured. Code stands between
+was measured. What an operator gains over its peers, by a file that a script of bench/peers wrote, stands between
+
+    <!-- gains: FILE -->
+    <!-- end of gains -->
+
+and code between
 
     <!-- code: FILE REGION -->
     <!-- end of code -->
@@ -21,6 +26,7 @@ docs/operators.md is written anew from what the program's operators say. --check
 exits with 1 if a file is out of date.
 """
 import json
+import math
 import pathlib
 import re
 import subprocess
@@ -31,6 +37,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = re.compile(
     r"(<!-- results: (?P<file>\S+)(?: filter (?P<filter>\S+))? columns (?P<columns>.*?) -->\n)"
     r".*?(<!-- end of results -->)", re.S)
+GAINS = re.compile(r"(<!-- gains: (?P<file>\S+) -->\n).*?(<!-- end of gains -->)", re.S)
 CODE = re.compile(
     r"(<!-- code: (?P<file>\S+) (?P<region>\S+) -->\n).*?(<!-- end of code -->)", re.S)
 
@@ -75,6 +82,27 @@ def table(match):
     return "\n" + "\n".join(lines) + f"\n\nMeasured on: {measured_on(results['context'])}.\n\n"
 
 
+def gains(match):
+    """One row an operator of a file of bench/peers: how much faster than the fastest peer of each point."""
+    path = ROOT / "bench" / "results" / match["file"]
+    if not path.exists():
+        return f"\nNot measured yet: `bench/results/{match['file']}` does not exist.\n\n"
+    results = json.loads(path.read_text())
+    by_operator = {}
+    for row in results["benchmarks"]:
+        if "gain" not in row:
+            return "\nNot measured yet.\n\n"
+        by_operator.setdefault(row["name"].partition(" ")[0], []).append(row)
+    lines = ["| operator | points | geometric mean | least | at | below 1.0 |", "|---|---|---|---|---|---|"]
+    for operator, rows in by_operator.items():
+        values = [row["gain"] for row in rows]
+        least = min(rows, key=lambda row: row["gain"])
+        mean = math.exp(sum(map(math.log, values)) / len(values))
+        lines.append(f"| {operator} | {len(rows)} | {mean:.2f} | {least['gain']:.2f} | {least['name'].partition(' ')[2]} "
+                     f"({least['peer']}) | {sum(value < 1 for value in values)} |")
+    return "\n" + "\n".join(lines) + f"\n\nMeasured on: {measured_on(results['context'])}.\n\n"
+
+
 def code(match):
     lines = (ROOT / match["file"]).read_text().splitlines()
     stripped = [line.strip() for line in lines]
@@ -101,6 +129,7 @@ def main():
             new = subprocess.run([program, "list", "--markdown"], check=True, text=True,
                                  stdout=subprocess.PIPE).stdout
         new = RESULTS.sub(lambda match: match[1] + table(match) + match[5], new)
+        new = GAINS.sub(lambda match: match[1] + gains(match) + match[3], new)
         new = CODE.sub(lambda match: match[1] + code(match) + match[4], new)
         if new == old:
             continue

@@ -12,10 +12,12 @@ import importlib.metadata
 import json
 import math
 import statistics
+import subprocess
 import sys
 import time
 
 import torch
+import torch._inductor.config
 import triton
 
 OURS = "tilewright"
@@ -50,8 +52,9 @@ class Case:
         """What a way computes, on tensors of its own: some change in place."""
         tensors = [each.clone() for each in tensors]
         returned = run(*tensors)
-        found = returned if returned is not None else tensors[-self.outputs:]
-        return [found] if isinstance(found, torch.Tensor) else list(found)[:self.outputs]
+        if isinstance(returned, torch.Tensor):
+            return [returned]
+        return list(returned)[:self.outputs] if isinstance(returned, (list, tuple)) else tensors[-self.outputs:]
 
     def expected(self, tensors):
         reference = self.function and (lambda *each: self.function(*each[:-self.outputs]))
@@ -107,14 +110,13 @@ def _rotating(case):
     return copies, max(len(copies), 4, min(MOST_COPIES, math.ceil(REPLAY_US / max(us_at_least, 1.5))))
 
 
-def times_of(case, stream, flush):
-    """Median µs of each way."""
-    copies, launches = _rotating(case)
-    ways, variants, expected = [], [], case.expected(copies[0])
+def right_ways(case, tensors):
+    """Pairs (way, variant) whose results are right; compiles them."""
+    expected = case.expected(tensors)
     for way, runs in case.ways.items():
         for run in runs if isinstance(runs, list) else [runs]:
             try:
-                found = case.results(run, copies[0])  # compiles, too
+                found = case.results(run, tensors)
                 if way not in case.unchecked:
                     case.check(way, found, expected)
             except (AssertionError, RuntimeError, triton.TritonError) as error:
@@ -122,10 +124,16 @@ def times_of(case, stream, flush):
                     raise
                 print(f"{case.operator} {case.problem}: {way} is left out: {str(error)[:200]}", file=sys.stderr)
                 continue
-            ways.append(way)
-            variants.append(run)
+            yield way, run
+
+
+def times_of(case, stream, flush):
+    """Median µs of each way."""
+    copies, launches = _rotating(case)
+    pairs = list(right_ways(case, copies[0]))
     stream.synchronize()
-    replays = [_Replay(run, copies, launches, stream) for run in variants]
+    ways = [way for way, _ in pairs]
+    replays = [_Replay(run, copies, launches, stream) for _, run in pairs]
     if len(set(ways)) < len(ways):
         best = {}
         for way, replay, us in zip(ways, replays, _median_us(replays, CHOOSING_ROUNDS, flush)):
@@ -184,6 +192,33 @@ def write(path, rows, commit, packages):
         file.write("\n")
 
 
+def prepare(workers):
+    """Compiles in processes of their own, which leave the code in the caches on disk that this one reads."""
+    command = [sys.executable, *sys.argv, "--compile-only"]
+    running = [subprocess.Popen([*command, f"{worker}/{workers}"], stdout=subprocess.DEVNULL) for worker in range(workers)]
+    for each in running:
+        each.wait()
+
+
+def compile_part(cases, part):
+    worker, workers = (int(each) for each in part.split("/"))
+    for i, case in enumerate(cases):
+        if i % workers == worker:
+            torch._dynamo.reset()
+            list(right_ways(case, case.make()))
+
+
+def chosen(cases, arguments):
+    """The cases and ways that the command line names."""
+    for case in cases([int(each) for each in arguments.tokens.split(",")]):
+        if arguments.only and case.operator not in arguments.only.split(","):
+            continue
+        if arguments.ways:
+            wanted = arguments.ways.split(",")
+            case.ways = {way: run for way, run in case.ways.items() if way == OURS or way in wanted}
+        yield case
+
+
 def main(doc, cases, packages=()):
     """The command line of a family: `cases(tokens)` yields them; `packages` are those that peers come from."""
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
@@ -192,27 +227,31 @@ def main(doc, cases, packages=()):
     parser.add_argument("--tokens", default="1,4,16,64,256,1024,4096,16384", help="numbers of rows to measure")
     parser.add_argument("--ways", help="peers to measure, separated by commas (default: all)")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no further problem after so long")
+    parser.add_argument("--workers", type=int, default=0, help="compile in so many processes first")
+    parser.add_argument("--compile-only", help=argparse.SUPPRESS)
     parser.add_argument("--commit", default="unknown", help="named in the JSON as what was measured")
     arguments = parser.parse_args()
-    tokens = [int(each) for each in arguments.tokens.split(",")]
+    torch._inductor.config.autotune_local_cache = False  # it would keep what was measured beside other processes
+    torch._inductor.config.compile_threads = 1  # the processes are enough
     begin, rows = time.monotonic(), []
+    if arguments.workers and not arguments.compile_only:
+        prepare(arguments.workers)
     stream = torch.cuda.Stream()
     with torch.no_grad(), torch.cuda.stream(stream):
+        if arguments.compile_only:
+            return compile_part(chosen(cases, arguments), arguments.compile_only)
         flush = torch.empty(ROTATING_BYTES, device="cuda", dtype=torch.uint8)
-        for case in cases(tokens):
-            if arguments.only and case.operator not in arguments.only.split(","):
-                continue
-            if time.monotonic() - begin > arguments.seconds:
+        for case in chosen(cases, arguments):
+            start = time.monotonic()
+            if start - begin > arguments.seconds:
                 print(f"out of time before {case.operator} {case.problem}", file=sys.stderr)
                 break
-            if arguments.ways:
-                wanted = arguments.ways.split(",")
-                case.ways = {way: run for way, run in case.ways.items() if way == OURS or way in wanted}
             torch._dynamo.reset()  # a limit on how often one function is compiled
             rows.append(row_of(case, times_of(case, stream, flush)))
             ways = ", ".join(f"{key[:-3]} {value:.2f}" for key, value in rows[-1].items()
                              if key.endswith("_us") and key != "peer_us")
-            print(f"{rows[-1]['name']}: {rows[-1]['real_time']:.2f} us, gain {rows[-1]['gain']:.3f} ({ways})", flush=True)
+            print(f"{rows[-1]['name']}: {rows[-1]['real_time']:.2f} us, gain {rows[-1]['gain']:.3f} ({ways}), measured in "
+                  f"{time.monotonic() - start:.1f} s", flush=True)
             if arguments.json:
                 write(arguments.json, rows, arguments.commit, packages)
     print(summary(rows))

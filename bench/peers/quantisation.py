@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Quantisation to fp8 by token, block and tensor, and to MXFP8, beside PyTorch and Triton.
+"""Quantisation to fp8 by token, block and tensor, and to MXFP8, alone and in a norm, beside PyTorch and Triton.
 
     python3 bench/peers/quantisation.py [--json OUT] [--tokens 1,64,4096]
 """
 import torch
+import torch.nn.functional as F
 import triton
 import triton.language as tl
 
@@ -14,6 +15,7 @@ from tilewright import ops
 
 LARGEST = 448.0
 FLOOR = 1e-10
+EPS = 1e-6
 
 
 @triton.jit(do_not_specialize=["rows"])
@@ -116,7 +118,25 @@ def quantize_tensor(t, h):
     return case
 
 
+def norm_quantize(form, t, h):
+    quantized, group, _, _ = FORMATS[form]
+
+    def make():
+        return (torch.randn(t, h, device="cuda", dtype=torch.bfloat16),
+                torch.randn(h, device="cuda", dtype=torch.bfloat16),
+                torch.empty(t, h, device="cuda", dtype=torch.float8_e4m3fn),
+                torch.empty((t, h // group) if group else (t,), device="cuda"))
+
+    case = measure.Case("rms_norm", f"T={t},H={h},x=bf16,w=bf16,quant={form}", make, 2,
+                        lambda x, w: quantized(F.rms_norm(x.float(), (h,), w.float(), EPS)), tolerance=0.13)
+    case.ways[measure.OURS] = lambda x, w, q, scales: ops.rms_norm(x, w, q=q, scales=scales, quant=form, eps=EPS)
+    case.ways["triton"] = triton_rows.norm_codes(t, h, EPS, group)
+    return case
+
+
 def cases(tokens):
+    yield from (norm_quantize("fp8_token", t, h) for h, t in measure.at_ends((7168,), (4096,), tokens))
+    yield from (norm_quantize("fp8_block", t, h) for h, t in measure.at_ends((7168,), (4096,), tokens))
     for form in FORMATS:
         yield from (quantize(form, t, h) for h, t in measure.at_ends((7168,), (4096, 2048), tokens))
     yield from (quantize_tensor(t, h) for h, t in measure.at_ends((7168,), (4096,), tokens))
