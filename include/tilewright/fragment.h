@@ -65,6 +65,9 @@ class Fragment {
   Fragment to_within(Type type, SourceLoc at = SourceLoc::here()) const;
   /// The same registers as elements of another type. Pre: whole elements; 64-bit types stay such.
   Fragment recast(Type type, SourceLoc at = SourceLoc::here()) const;
+  /// Codes of e2m1 of 64 times the elements, which are f32 of magnitudes under 7 / 64: what costs
+  /// targets without the instruction least, by way of e4m3.
+  Fragment e2m1_of_64ths(SourceLoc at = SourceLoc::here()) const;
   /// Elements [begin, begin + count). Pre: whole words.
   Fragment part(int begin, int count, SourceLoc at = SourceLoc::here()) const;
 
@@ -131,6 +134,9 @@ Value reduce(const Fragment& a, Combine&& combine, SourceLoc at = SourceLoc::her
   }
   return level.front();
 }
+
+/// The largest |x| of the elements of a real type, as f32; NaN if one is. 16-bit types go by pairs.
+Value largest_magnitude(const Fragment& elements, SourceLoc at = SourceLoc::here());
 
 /// Reads `count` consecutive elements from `first` on with the fewest instructions that the known
 /// alignment allows, at most 16 bytes each. With a predicate, nothing is read where it is

@@ -7,14 +7,15 @@
 #include "tilewright/ue8m0.h"
 
 #include <limits>
-#include <string>
 
 namespace tilewright {
 namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kLargestE2m1 = 6.0f;
-constexpr float kBeyondE2m1 = 7.0f;  // rounds to 8
+// Elements of e2m1 are computed as 64ths.
+constexpr float kSixtyFourth = 0x1p-6f;
+constexpr float kLargestE2m1 = 6 * kSixtyFourth;
+constexpr float kBeyondE2m1 = 7 * kSixtyFourth;  // rounds to 8
 
 /// The largest number of a type, (1 + fraction 2^-23) 2^exponent.
 struct Largest {
@@ -54,19 +55,9 @@ Fragment zero_unless(const Value& condition, const Fragment& codes) {
   return kept.recast(codes.type());
 }
 
-/// The largest magnitude of an even number of elements of 16 bits, by pairs.
-Value largest_of_pairs(const Fragment& elements) {
-  const Type type = elements.type();
-  const std::string op = "max.NaN." + std::string(name(type)) + "x2 $0, $1, $2;";
-  auto larger_pair = [&](const Value& a, const Value& b) {
-    return inline_ptx(op, {u32}, {a, b}).front();
-  };
-  Fragment magnitudes =
-      map(elements.recast(u32), [](const Value& pair) { return pair & 0x7fff7fff; });
-  Fragment both(u32, 1);
-  both[0] = reduce(magnitudes, larger_pair);
-  Fragment wide = both.recast(type).to(f32);
-  return larger(wide[0], wide[1]);
+/// Of 0 or a magnitude from 2^-126 to 2^126: ptxas guards other operands by 5 instructions.
+Value reciprocal(const Value& x) {
+  return inline_ptx("rcp.approx.ftz.f32 $0, $1;", {f32}, {x}).front();
 }
 
 Value finite_or_zero(const Value& scale) { return select(abs(scale) == kInfinity, 0.0f, scale); }
@@ -75,10 +66,10 @@ Value finite_or_zero(const Value& scale) { return select(abs(scale) == kInfinity
 /// so; 0 for 0. Corrected once: a step of Newton's, 2^-40 above it, see Quotient.
 Value inverse_of(Division division, const Value& scale) {
   if (division == Division::two_products) {
-    return select(scale == 0.0f, 0.0f, rcp_approx(scale)) * 0x0.fffffcp0f;
+    return select(scale == 0.0f, 0.0f, reciprocal(scale)) * 0x0.fffffcp0f;
   }
   if (division != Division::corrected_once) return constant(f32, 1.0f) / scale;
-  Value near = rcp_approx(scale);
+  Value near = reciprocal(scale);
   return fma(fma(-finite_or_zero(scale), near, 1.0f) + 0x1p-40f, near, near);
 }
 
@@ -113,12 +104,6 @@ Division division_of(const QuantCoding& coding, bool exact, float floor, Type el
 }
 
 Value larger(const Value& a, const Value& b) { return max(a, b, NanMode::propagate); }
-
-Value largest_magnitude(const Fragment& elements) {
-  const Type type = elements.type();
-  if ((type == bf16 || type == f16) && elements.size() % 2 == 0) return largest_of_pairs(elements);
-  return reduce(map(elements.to(f32), [](const Value& v) { return abs(v); }), larger);
-}
 
 // Corrected division (Markstein): the reciprocal is correctly rounded, the first quotient within
 // two units of the last place, the second within one, the third correctly rounded. Remainders are
@@ -210,7 +195,8 @@ GroupCodes GroupCodes::mx(const QuantCoding& coding, const Value& largest) {
   Value finite = largest < kInfinity;
   Value code = select(finite, power_code(coding, largest), 255);
   GroupCodes group(coding, code.to(u8));
-  group.factor_.emplace(((254 - code) << 23).bitcast(f32));  // codes are at most 253
+  Value factor = ((254 - code) << 23).bitcast(f32);  // codes are at most 253
+  group.factor_.emplace(coding.element == e2m1 ? factor * kSixtyFourth : factor);
   group.finite_.emplace(finite);
   return group;
 }
@@ -222,7 +208,7 @@ GroupCodes GroupCodes::nvfp4(const QuantCoding& coding, Division division, const
   Value scale = select(finite, wanted, std::numeric_limits<float>::quiet_NaN()).to(e4m3);
   GroupCodes group(coding, scale);
   group.factor_.emplace(encode_scale);
-  Value divisor = scale.to(f32);  // nothing is left of elements under a scale of 0
+  Value divisor = scale.to(f32) * 64.0f;  // nothing is left of elements under a scale of 0
   bool inverted = division == Division::product;
   group.quotient_.emplace(division,
                           inverted ? select(divisor == 0.0f, kInfinity, divisor) : divisor);
@@ -233,17 +219,19 @@ GroupCodes GroupCodes::nvfp4(const QuantCoding& coding, Division division, const
 
 Fragment GroupCodes::operator()(const Fragment& wide) const {
   Fragment scaled = factor_ ? wide * *factor_ : wide;
-  if (quotient_ && !beyond_) return quotient_->codes(scaled, coding_.element);
-  Fragment quotients = quotient_ ? map(scaled, *quotient_) : scaled;
-  // Seldom, and not one element at a time: a scale that is stale, or of few bits.
-  if (beyond_) {
-    if_(*beyond_, [&] {
-      for (int i = 0; i < quotients.size(); ++i)
-        quotients[i] = max(min(quotients[i].get(), kLargestE2m1), -kLargestE2m1);
-    });
-  }
-  const bool within = beyond_ || coding_.rule != ScaleRule::floor;
-  Fragment codes = within ? quotients.to_within(coding_.element) : quotients.to(coding_.element);
+  if (coding_.element != e2m1)
+    return quotient_ ? quotient_->codes(scaled, coding_.element) : kept(scaled.to(coding_.element));
+  Fragment parts = quotient_ ? map(scaled, *quotient_) : scaled;
+  auto cut = [&] {
+    for (int i = 0; i < parts.size(); ++i)
+      parts[i] = max(min(parts[i].get(), kLargestE2m1), -kLargestE2m1);
+  };
+  if (beyond_) if_(*beyond_, cut);  // seldom: a scale that is stale, or of few bits
+  if (!beyond_ && coding_.rule == ScaleRule::floor) cut();
+  return kept(parts.e2m1_of_64ths());
+}
+
+Fragment GroupCodes::kept(const Fragment& codes) const {
   return finite_ ? zero_unless(*finite_, codes) : codes;
 }
 

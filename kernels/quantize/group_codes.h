@@ -43,8 +43,6 @@ class Quotient {
 
 /// NaN if one operand is.
 Value larger(const Value& a, const Value& b);
-/// In f32, of a real type.
-Value largest_magnitude(const Fragment& elements);
 
 /// One group under its scale.
 class GroupCodes {
@@ -62,6 +60,8 @@ class GroupCodes {
   Fragment operator()(const Fragment& wide) const;
 
  private:
+  /// Zeros in groups that are not finite.
+  Fragment kept(const Fragment& codes) const;
   GroupCodes(const QuantCoding& coding, Value stored)
       : coding_(coding), stored_(std::move(stored)) {}
   static GroupCodes fp8(const QuantCoding& coding, Division division, const Value& scale);

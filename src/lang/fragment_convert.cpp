@@ -165,4 +165,15 @@ Fragment Fragment::to_within(Type type, SourceLoc at) const {
   return narrow_to_small(*this, type, lang::Range::within, at);
 }
 
+Fragment Fragment::e2m1_of_64ths(SourceLoc at) const {
+  require_role(at);
+  TW_ASSERT(type_ == f32, "64ths are f32");
+  Tracer::AttributeTo line(Tracer::current("e2m1_of_64ths", at), at);
+  const bool by_e4m3 = !lang::has_instruction("cvt.rn.satfinite.e2m1x2.f32", at) &&
+                       lang::has_instruction("cvt.rn.satfinite.e4m3x2.f32", at);
+  if (!by_e4m3) return narrow_to_small(*this * 64.0f, e2m1, lang::Range::within, at);
+  return lang::narrow_by_words(
+      e2m1, *this, [&](std::span<const Value> wide) { return lang::narrow_64ths(wide, at); }, at);
+}
+
 }  // namespace tilewright

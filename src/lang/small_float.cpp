@@ -160,4 +160,26 @@ Value narrow_small(Type to, std::span<const Value> wide, Range range, SourceLoc 
   return to == e2m1 ? pack_nibbles(codes) : pack_bytes(codes);
 }
 
+// With f the power of two below |x|, but 2^-6 at least, steps of e2m1 are f / 2 for 64 x. The sum
+// of x and f 2^22 rounds to them, ties to even. With f / 4 more, so that no sign is lost of a zero,
+// the number is one of e4m3, whose code has that of e2m1 in bits 2 to 4.
+Value narrow_64ths(std::span<const Value> wide, SourceLoc at) {
+  std::array<std::vector<Value>, 2> halves;  // elements of even and of odd index
+  for (std::size_t i = 0; i < wide.size(); ++i) {
+    const Value& x = wide[i];
+    Value f = at_least((x.bitcast(u32) & 0xff800000).bitcast(f32), 0x1p-6, at);
+    Value sum = fma(f, 0x1p22f, x);
+    halves[i % 2].push_back(fma(f, 0.25f - 0x1p22f, sum));
+  }
+  const std::string op = narrowing_op(Type::e4m3);
+  Value even = narrow_pairs(op, Type::e4m3, halves[0], at);
+  Value odd = narrow_pairs(op, Type::e4m3, halves[1], at);
+  auto chosen = [](std::int64_t mask, const Value& a, const Value& b) {
+    return ((a ^ b) & mask) ^ b;
+  };
+  Value low = chosen(0x07070707, even >> 2, even >> 4);
+  Value high = chosen(0x80808080, odd, odd << 2);
+  return chosen(0x0f0f0f0f, low, high);
+}
+
 }  // namespace tilewright::lang

@@ -22,4 +22,7 @@ enum class Range : std::uint8_t { any, within };
 /// and becomes the largest value in fp6 and fp4. Within the range: no limits are applied.
 Value narrow_small(Type to, std::span<const Value> wide, Range range, SourceLoc at);
 
+/// A word of codes of e2m1 of 64 times f32 values under 7 / 64, the rest 0.
+Value narrow_64ths(std::span<const Value> wide, SourceLoc at);
+
 }  // namespace tilewright::lang

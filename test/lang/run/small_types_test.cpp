@@ -5,6 +5,7 @@
 #include "tilewright/number_formats.h"
 #include "tilewright/ue8m0.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <functional>
@@ -149,6 +150,61 @@ TEST_P(SmallTypes, NarrowsToTheNearestEvenAndSaturates) {
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       float x = as_float(numbers[i]);
       ASSERT_EQ(codes[i], format.narrow(x)) << name(format.type) << " of " << x;
+    }
+  }
+}
+
+TEST_P(SmallTypes, NarrowsWithinTheRangeAsAnywhere) {
+  for (const SmallFloat& format : kSmallFloats) {
+    if (bits(format.type) == 8) continue;  // e4m3 and e5m2 have NaN: no limits to leave out
+    const auto largest = static_cast<std::uint8_t>(format.codes / 2 - 1);
+    const float end =
+        format.widen(largest) +
+        (format.widen(largest) - format.widen(static_cast<std::uint8_t>(largest - 1))) / 2;
+    Bits numbers = some_f32(1 << 14);
+    Bits ties = boundaries(format);
+    numbers.insert(numbers.end(), ties.begin(), ties.end());
+    for (std::uint64_t& number : numbers)
+      if (!(std::fabs(as_float(number)) < end)) number = 0x80000000;
+    Bits codes = converted(f32, format.type, 8, numbers,
+                           [&](const Fragment& f) { return f.to_within(format.type); });
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      ASSERT_EQ(codes[i], format.narrow(as_float(numbers[i]))) << name(format.type);
+    if (format.type != e2m1) continue;
+    Bits of_64ths = converted(f32, e2m1, 8, numbers,
+                              [](const Fragment& f) { return (f * 0x1p-6f).e2m1_of_64ths(); });
+    for (std::size_t i = 0; i < numbers.size(); ++i)
+      ASSERT_EQ(of_64ths[i], format.narrow(as_float(numbers[i]))) << as_float(numbers[i]);
+  }
+}
+
+TEST_P(SmallTypes, FindsTheLargestMagnitude) {
+  for (Type type : {bf16, f16, f32}) {
+    for (int size : {1, 2, 6, 8}) {
+      const Bits kinds = type == f32 ? some_f32(4000) : [] {
+        Bits all(65536);
+        std::iota(all.begin(), all.end(), 0u);
+        std::shuffle(all.begin(), all.end(), std::mt19937(3));
+        return all;
+      }();
+      Bits found = converted(type, f32, size, kinds, [&](const Fragment& f) {
+        Fragment all(f32, f.size());
+        all.fill(largest_magnitude(f));
+        return all;
+      });
+      const auto step = static_cast<std::size_t>(size);
+      for (std::size_t i = 0; i + step <= kinds.size(); i += step) {
+        float most = 0;
+        for (std::size_t j = i; j < i + step; ++j) {
+          const auto half = static_cast<std::uint16_t>(kinds[j]);
+          const float x = std::fabs(type == f32   ? as_float(kinds[j])
+                                    : type == f16 ? f16_to_f32(half)
+                                                  : bf16_to_f32(half));
+          if (!(x <= most)) most = is_nan(most) ? most : x;
+        }
+        const float got = as_float(found[i]);
+        ASSERT_TRUE(is_nan(most) ? is_nan(got) : got == most) << name(type) << " x " << size;
+      }
     }
   }
 }
