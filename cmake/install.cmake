@@ -56,11 +56,11 @@ include(CPack)
 
 if(TILEWRIGHT_TESTS)
   set(max_bytes "") # of builds that are made to be installed
-  if(BUILD_SHARED_LIBS AND CMAKE_BUILD_TYPE STREQUAL "Release")
+  if(TILEWRIGHT_SHARED AND CMAKE_BUILD_TYPE STREQUAL "Release")
     set(max_bytes 15000000)
   endif()
   add_test(NAME install.a_project_outside_finds_the_package COMMAND ${CMAKE_COMMAND} -D MAX_BYTES=${max_bytes}
-    -D LINKAGE=$<$<NOT:$<BOOL:${BUILD_SHARED_LIBS}>>:--static>
+    -D LINKAGE=$<$<NOT:$<BOOL:${TILEWRIGHT_SHARED}>>:--static>
     -D BUILD=${PROJECT_BINARY_DIR} -D SOURCE=${PROJECT_SOURCE_DIR}/examples/outside
     -D CC=${CMAKE_C_COMPILER} -D CXX=${CMAKE_CXX_COMPILER}
     -P ${PROJECT_SOURCE_DIR}/test/install/install.cmake)

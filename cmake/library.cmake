@@ -2,15 +2,18 @@
 # libtilewright: all parts in one library, which the program, the C interface and programs of users share.
 
 # Builds for developers make an archive, so that their programs are of one file.
+set(shared OFF)
 if(CMAKE_BUILD_TYPE MATCHES "^(Release|MinSizeRel)$")
   set(shared ON)
-else()
-  set(shared OFF)
 endif()
-option(BUILD_SHARED_LIBS "Make libtilewright a shared library, not an archive" ${shared})
+option(TILEWRIGHT_SHARED "Make libtilewright a shared library, not an archive" ${shared})
 
 get_property(objects GLOBAL PROPERTY TILEWRIGHT_OBJECTS)
-add_library(tilewright_library ${objects})
+set(kind STATIC)
+if(TILEWRIGHT_SHARED)
+  set(kind SHARED)
+endif()
+add_library(tilewright_library ${kind} ${objects})
 set_target_properties(tilewright_library PROPERTIES OUTPUT_NAME tilewright EXPORT_NAME tilewright LINKER_LANGUAGE CXX
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}) # C++: see docs/deployment.md
 target_compile_features(tilewright_library INTERFACE cxx_std_20)
@@ -29,7 +32,7 @@ function(tilewright_installed target)
     INSTALL_RPATH "$ORIGIN;$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 endfunction()
 
-if(BUILD_SHARED_LIBS)
+if(TILEWRIGHT_SHARED)
   set(exports ${PROJECT_SOURCE_DIR}/cmake/library_exports.map)
   target_link_options(tilewright_library PRIVATE -Wl,--version-script=${exports} -Wl,-Bsymbolic-functions -Wl,--gc-sections)
   set_target_properties(tilewright_library PROPERTIES LINK_DEPENDS ${exports})

@@ -146,6 +146,7 @@ void report(const Request& request, const std::vector<BundleKernel>& kernels,
 void compile_command(Program& program, const Request& request) {
   // Before the cache is used for the first time: it then has every kernel, or says that it has not.
   if (request.missing) setenv("TILEWRIGHT_COMPILE", "off", 1);
+  const KernelCache& cache = KernelCache::global();  // or what is wrong with TILEWRIGHT_BUNDLES
   const auto begin = std::chrono::steady_clock::now();
   const std::vector<Work> work = all_work(program, request);
   std::vector<BundleKernel> kernels;
@@ -161,6 +162,12 @@ void compile_command(Program& program, const Request& request) {
   for (const Failure& failure : failures) {
     std::fprintf(stderr, "%s %s: %s\n", failure.work.op.c_str(), failure.work.problem.c_str(),
                  failure.message.c_str());
+  }
+  for (const std::string& warning : cache.warnings())
+    std::fprintf(stderr, "tilewright: warning: %s\n", warning.c_str());
+  if (request.out.empty() && !request.missing && !kernels.empty() && cache.list().empty()) {
+    throw Error(ErrorKind::user,
+                "compile: there is no cache that could keep the kernels; give --out FILE");
   }
   if (!failures.empty()) program.exit = request.missing ? Exit::comparison_failed : Exit::bad_input;
   if (!request.out.empty() && failures.empty()) write_bundle(request.out, kernels);

@@ -53,6 +53,23 @@ TEST(Compile, FillsTheCache) {
   EXPECT_EQ(compile(folder, std::string(kProblem) + " --missing").code, 0);
 }
 
+TEST(Compile, RefusesToCompileForNothing) {
+  if (!have_assembler()) GTEST_SKIP() << why_no_assembler();
+  const Folder folder;
+  const std::string nothing =
+      "tilewright: error: compile: there is no cache that could keep the kernels; give --out "
+      "FILE\n";
+  const Outcome off = compile(folder, kProblem, "TILEWRIGHT_CACHE=off");
+  EXPECT_EQ(off.code, 2);
+  EXPECT_EQ(off.err, nothing);
+  const Outcome unwritable = compile(folder, kProblem, "TILEWRIGHT_CACHE_DIR=/proc/nowhere");
+  EXPECT_EQ(unwritable.code, 2);
+  EXPECT_EQ(unwritable.err,
+            "tilewright: warning: kernel cache: cannot make /proc/nowhere: No such file or "
+            "directory; kernels are not kept on disk\n" +
+                nothing);
+}
+
 TEST(Compile, KnowsTheOperatorsOfAModel) {
   if (!have_assembler()) GTEST_SKIP() << why_no_assembler();
   const Folder folder;
@@ -194,6 +211,10 @@ TEST(Compile, RefusesWhatItCannotCompile) {
     EXPECT_EQ(outcome.code, 2) << row.arguments;
     EXPECT_EQ(outcome.err, "tilewright: error: " + row.message + "\n");
   }
+  folder.write("foreign.twb", "hello");
+  const Outcome foreign = compile(folder, kProblem, "TILEWRIGHT_BUNDLES=foreign.twb");
+  EXPECT_EQ(foreign.code, 2);
+  EXPECT_EQ(foreign.err, "tilewright: error: bundle: foreign.twb is not a bundle\n");
 }
 
 }  // namespace
