@@ -19,11 +19,12 @@ set_target_properties(tilewright_library PROPERTIES OUTPUT_NAME tilewright EXPOR
 target_compile_features(tilewright_library INTERFACE cxx_std_20)
 target_include_directories(tilewright_library INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
+target_link_libraries(tilewright_library PRIVATE Threads::Threads ${CMAKE_DL_LIBS})
 set(TILEWRIGHT_PRIVATE_LIBRARIES ${CMAKE_DL_LIBS})
 if(TARGET tilewright_io) # tensors in files
+  target_link_libraries(tilewright_library PRIVATE $<BUILD_INTERFACE:${ZIP_LIBRARY}> $<INSTALL_INTERFACE:zip>)
   list(APPEND TILEWRIGHT_PRIVATE_LIBRARIES zip)
 endif()
-target_link_libraries(tilewright_library PRIVATE Threads::Threads ${TILEWRIGHT_PRIVATE_LIBRARIES})
 
 # tilewright_installed(TARGET): has no symbols but the exported ones, and finds the library wherever both are moved to.
 function(tilewright_installed target)
