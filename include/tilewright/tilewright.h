@@ -43,6 +43,7 @@
 #include "tilewright/mma.h"
 #include "tilewright/multimem.h"
 #include "tilewright/ordered.h"
+#include "tilewright/packed.h"
 #include "tilewright/pipeline.h"
 #include "tilewright/sync.h"
 #include "tilewright/tensor.h"

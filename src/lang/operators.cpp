@@ -4,6 +4,7 @@
 #include "lang/facts.h"
 #include "lang/fold.h"
 #include "lang/operands.h"
+#include "lang/packed.h"
 #include "lang/tracer.h"
 #include "tilewright/value.h"
 
@@ -36,6 +37,12 @@ Value base_of(const Value& value) {
 
 Value add_or_sub(BinaryOp op, const Arg& a, const Arg& b, const char* what) {
   Pair p = unify(a, b, what);
+  if (lang::is_number_pair(p.type)) {
+    bool sum = op == BinaryOp::add;  // integers have no sub of pairs
+    const char* stem = p.type == f32x2 ? sum ? "add.rn." : "sub.rn." : sum ? "add." : "";
+    auto* half = sum ? static_cast<lang::Binary>(operator+) : static_cast<lang::Binary>(operator-);
+    return lang::binary_on_pairs(stem, half, p.a, p.b, p.at);
+  }
   if (!is_arithmetic(p.type)) refuse_type(what, p.type, "integers and floating-point types", p.at);
   if (p.a.is_constant() && p.b.is_constant()) {
     if (auto folded = fold(op, p.type, p.a.constant(), p.b.constant())) {
@@ -76,6 +83,10 @@ Value add_or_sub(BinaryOp op, const Arg& a, const Arg& b, const char* what) {
 
 Value multiply(const Arg& a, const Arg& b) {
   Pair p = unify(a, b, "operator*");
+  if (lang::is_number_pair(p.type)) {
+    const char* stem = p.type == f32x2 ? "mul.rn." : "";
+    return lang::binary_on_pairs(stem, operator*, p.a, p.b, p.at);
+  }
   if (!is_arithmetic(p.type)) {
     refuse_type("operator*", p.type, "integers and floating-point types", p.at);
   }
@@ -156,10 +167,24 @@ Value divide_integers(BinaryOp op, const Pair& p, const char* what) {
                      facts);
 }
 
+Value min_or_max_of_pairs(const Pair& p, bool smaller, NanMode nan) {
+  lang::Binary half = nullptr;
+  if (nan == NanMode::propagate) {
+    half = smaller ? [](const Arg& a, const Arg& b) { return min(a, b, NanMode::propagate); }
+                   : [](const Arg& a, const Arg& b) { return max(a, b, NanMode::propagate); };
+  } else {
+    half = smaller ? [](const Arg& a, const Arg& b) { return min(a, b, NanMode::drop); }
+                   : [](const Arg& a, const Arg& b) { return max(a, b, NanMode::drop); };
+  }
+  const char* stem = p.type == f32x2 ? "" : smaller ? "min." : "max.";
+  return lang::binary_on_pairs(stem, half, p.a, p.b, p.at);
+}
+
 Value min_or_max(BinaryOp op, const Arg& a, const Arg& b, NanMode nan, const char* what) {
   Pair p = unify(a, b, what);
-  if (!is_arithmetic(p.type)) refuse_type(what, p.type, "integers and floating-point types", p.at);
   bool smaller = op == BinaryOp::min;
+  if (lang::is_number_pair(p.type)) return min_or_max_of_pairs(p, smaller, nan);
+  if (!is_arithmetic(p.type)) refuse_type(what, p.type, "integers and floating-point types", p.at);
   if (p.a.is_constant() && p.b.is_constant() && is_integer(p.type)) {
     return ValueAccess::constant(p.type, *fold(op, p.type, p.a.constant(), p.b.constant()));
   }
@@ -272,6 +297,7 @@ Value fma(const Arg& a, const Arg& b, const Arg& c) {
   Value x = a.as(type, "fma");
   Value y = b.as(type, "fma");
   Value z = c.as(type, "fma");
+  if (lang::is_number_pair(type)) return lang::fma_on_pairs(x, y, z, a.at());
   if (!is_arithmetic(type)) refuse_type("fma", type, "integers and floating-point types", a.at());
   Tracer& tracer = Tracer::current("fma", a.at());
   if (is_integer(type)) {

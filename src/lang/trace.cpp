@@ -288,6 +288,15 @@ Tensor Recorder::parameter(const TensorArg& arg) {
 
 Value Recorder::parameter(const ScalarArg& arg) {
   int index = state_->arguments++;
+  bool loadable = arg.type != pred && arg.type != none && arg.type != tf32 && bits(arg.type) >= 8 &&
+                  !(is_float(arg.type) && bits(arg.type) < 16);
+  if (!loadable) {
+    throw Error(ErrorKind::user,
+                "argument " + std::to_string(index) + " of " + state_->tracer.function().name +
+                    ": no parameter has type " + std::string(name(arg.type)) +
+                    "; give an integer, f16, bf16, f32, f64, a pair, or the bits as b8 to b64",
+                state_->at);
+  }
   return load_parameter({Param::Kind::scalar, index, 0, arg.type}, arg.facts);
 }
 

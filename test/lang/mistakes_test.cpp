@@ -564,5 +564,16 @@ TEST(Mistakes, OfTooManyParametersAreTold) {
                  make);
 }
 
+TEST(Mistakes, OfAParametersTypeAreTold) {
+  const TraceOptions options{.name = "f", .block = {32, 1, 1}};
+  expect_mistake("tf32", options.at,
+                 "argument 0 of f: no parameter has type tf32; give an integer, f16, bf16, f32, "
+                 "f64, a pair, or the bits as b8 to b64",
+                 [&] {
+                   trace(
+                       options, [](const Value&) {}, ScalarArg{tf32, {}});
+                 });
+}
+
 }  // namespace
 }  // namespace tilewright
