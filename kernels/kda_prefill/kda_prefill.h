@@ -19,6 +19,7 @@ struct ChunkConfig {
   bool neg_eigval = false;
   int scan_warps = 4;  ///< of a block of the second kernel: 16 columns of v each
   int stages = 2;
+  int cluster = 1;  ///< blocks with other columns of one head, which share a record's copies
   friend bool operator==(const ChunkConfig&, const ChunkConfig&) = default;
 
   int scan_columns() const { return scan_warps * kBlockRows; }

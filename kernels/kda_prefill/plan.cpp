@@ -70,7 +70,8 @@ ChunkConfig config_of(const KdaDecodePlan& checked, const PrefillChoice& choice,
           .layout = c.layout,
           .neg_eigval = c.neg_eigval,
           .scan_warps = choice.scan_warps,
-          .stages = choice.stages};
+          .stages = choice.stages,
+          .cluster = choice.cluster};
 }
 
 View record_view(const KdaDecodeTensors& t, const ChunkConfig& config,
@@ -94,8 +95,9 @@ std::string to_string(const ChunkConfig& c) {
   return "c=" + std::to_string(c.shape.tokens) + " h=" + std::to_string(c.q_heads) + "/" +
          std::to_string(c.v_heads) + " k=" + std::to_string(c.shape.k) +
          " v=" + std::to_string(c.v) + " w=" + std::to_string(c.scan_warps) +
-         " s=" + std::to_string(c.stages) + kGates[static_cast<int>(c.gate)] +
-         (c.layout == StateLayout::kv ? " kv" : "") + (c.neg_eigval ? " neg_eigval" : "");
+         " s=" + std::to_string(c.stages) + " x=" + std::to_string(c.cluster) +
+         kGates[static_cast<int>(c.gate)] + (c.layout == StateLayout::kv ? " kv" : "") +
+         (c.neg_eigval ? " neg_eigval" : "");
 }
 
 std::int64_t kda_prefill_workspace_bytes(const KdaDecodeTensors& t,
@@ -133,6 +135,7 @@ KdaPrefillPlan plan_kda_prefill(const DeviceProperties& device, std::string_view
   std::int64_t slices = sequences_of(t) * config.v_heads * (config.v / config.scan_columns());
   plan.scan->launch.grid.x = rows::row_blocks(slices, 1, caller);
   plan.scan->launch.block.x = (config.scan_warps + 1) * 32;
+  plan.scan->launch.cluster.x = config.cluster;
   plan.scan->launch.dynamic_smem_bytes = config.scan_smem_bytes();
   return plan;
 }

@@ -3,6 +3,7 @@
 #include "kernels/kda_prefill/chunk_place.h"
 #include "kernels/kda_prefill/kda_prefill.h"
 #include "tilewright/bulk_copy.h"
+#include "tilewright/cluster.h"
 #include "tilewright/control.h"
 #include "tilewright/mma.h"
 #include "tilewright/pipeline.h"
@@ -40,7 +41,7 @@ class ScanKernel {
         sequence_span(p_.cu_seqlens, n, to_value(p_.v.shape()[1].value()), s_.tokens);
     Value chunks = (span.end - span.begin + (s_.tokens - 1)) / s_.tokens;
     Value active = select(slot >= 0, chunks, 0);
-    BulkPipeline pipe(c_.stages, c_.scan_warps);
+    BulkPipeline pipe(c_.stages, c_.scan_warps, c_.cluster);
     roles(role(c_.scan_warps, 0,
                [&] {
                  Value first = block_idx().x % slices * c_.scan_columns() + warp_idx() * kBlockRows;
@@ -50,10 +51,10 @@ class ScanKernel {
             pipe.produce(active, [&](const Value& i, const Value& stage, const Mbarrier& full) {
               full.arrive_expect_tx(static_cast<int>(s_.record_bytes()));
               Value number = (span.first_place + i.to(s64)) * c_.v_heads + v_head.to(s64);
-              bulk_load(stage_memory(stage)(0), p_.records(number, 0),
-                        static_cast<int>(s_.record_bytes()), full);
+              fetch_record(stage_memory(stage), p_.records(number, _), full);
             });
           }));
+    if (c_.cluster > 1) cluster_barrier();  // a peer may still copy to here
   }
 
  private:
@@ -61,6 +62,14 @@ class ScanKernel {
   struct Rows {
     Value slot, v_head, first;
   };
+
+  /// Each block of the cluster fetches its part of the record for all of them.
+  void fetch_record(const Tensor& to, const Tensor& record, const Mbarrier& full) const {
+    int bytes = static_cast<int>(s_.record_bytes()) / c_.cluster;
+    if (c_.cluster == 1) return bulk_load(to(0), record(0), bytes, full);
+    Value first = cluster_rank() * (bytes / 2);
+    bulk_load_multicast(to(first), record(first), bytes, full, (1 << c_.cluster) - 1);
+  }
 
   Tensor stage_memory(const Value& stage) const {
     Tensor ring = dynamic_shared(f16, make_row_major(Shape{c_.stages, s_.record_elems()}));
@@ -73,6 +82,8 @@ class ScanKernel {
                                 c_.stages * s_.record_bytes());
     return {all(warp_idx() * 2 + which, _), s_.tokens, kBlockRows, TensorSwizzle::b32};
   }
+
+  static Value other(const Value& buffer) { return (1 - buffer).assume({1, 0, 1}); }
 
   int key_tiles() const { return s_.k / 8; }
   int token_tiles() const { return s_.tokens / 8; }
@@ -184,12 +195,11 @@ class ScanKernel {
   /// Keeps the largest number of state and v, times a power of two, where f16 has all its bits.
   void keep_in_range(const Fragment& state, Var& scale, const Fragment& values) const {
     constexpr float kLeast = 0x1p-4f, kMost = 0x1p+8f, kWanted = 0x1p+2f;
-    Var largest(constant(f32, 0.0f));
-    for (int e = 0; e < values.size(); ++e)
-      largest = max(largest, abs(values[e].get()));
-    largest = largest * scale;
-    for (int e = 0; e < state.size(); ++e)
-      largest = max(largest, abs(state[e].get()));
+    auto largest_of = [](const Fragment& numbers) {
+      return reduce(map(numbers, [](const Value& x) { return abs(x); }),
+                    [](const Value& a, const Value& b) { return max(a, b); });
+    };
+    Value largest = max(largest_of(values.to(f32)) * scale, largest_of(state));
     Value bits = redux_max(largest.bitcast(u32));
     Value most = bits.bitcast(f32);
     Value misplaced = most > kMost || (most < kLeast && most > 0.0f);
@@ -208,20 +218,25 @@ class ScanKernel {
     Fragment state = Fragment::undefined(f32, 4 * key_tiles());
     load_state(state, rows);
     Var scale(constant(f32, 1.0f));
-    if_(chunks > 0, [&] { fetch_values(span, rows, constant(s32, 0), constant(s32, 0)); });
-    pipe.consume(chunks, [&](const Value& chunk, const Value& stage) {
-      Value buffer = (chunk % 2).assume({1, 0, 1});
-      MatrixTile tile = values_tile(buffer);
+    Fragment values(bf16, 8 * s_.blocks());
+    // v of a chunk is here before its record is: the state and v are brought into range together.
+    auto take_values = [&](const Value& chunk, const Value& buffer) {
       cp_async_wait(0);
       warp_barrier();
-      if_(chunk + 1 < chunks, [&] {
-        fetch_values(span, rows, chunk + 1, (1 - buffer).assume({1, 0, 1}));
-      });
-      Fragment values = read_values(tile).to(f32);
+      values.assign(read_values(values_tile(buffer)));
+      if_(chunk + 1 < chunks, [&] { fetch_values(span, rows, chunk + 1, other(buffer)); });
       keep_in_range(state, scale, values);
-      Fragment out = advance(ChunkRecord(s_, stage_memory(stage)), state, scale, values);
+    };
+    if_(chunks > 0, [&] {
+      fetch_values(span, rows, constant(s32, 0), constant(s32, 0));
+      take_values(constant(s32, 0), constant(s32, 0));
+    });
+    pipe.consume(chunks, [&](const Value& chunk, const Value& stage) {
+      Value buffer = (chunk % 2).assume({1, 0, 1});
       Value factor = p_.scale / scale;
-      write_out(tile, out * factor, span, rows, chunk);
+      Fragment out = advance(ChunkRecord(s_, stage_memory(stage)), state, scale, values.to(f32));
+      write_out(values_tile(buffer), out * factor, span, rows, chunk);
+      if_(chunk + 1 < chunks, [&] { take_values(chunk + 1, other(buffer)); });
     });
     if (!p_.final_state) return;
     Value back = 1.0f / Value(scale);
@@ -281,7 +296,8 @@ Traced ChunkScanPlan::trace(ptx::Target target) const {
   TraceOptions trace_options{.name = "kda_prefill_scan_" + std::to_string(config.q_heads) + "x" +
                                      std::to_string(config.v_heads),
                              .target = target,
-                             .block = {(config.scan_warps + 1) * 32, 1, 1}};
+                             .block = {(config.scan_warps + 1) * 32, 1, 1},
+                             .cluster = {config.cluster, 1, 1}};
   using Maybe = std::optional<Tensor>;
   auto body = [this](const Tensor& v, const Maybe& cu_seqlens, const Maybe& state,
                      const Maybe& indices, const Tensor& out, const Maybe& final_state,
