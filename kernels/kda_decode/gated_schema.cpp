@@ -2,6 +2,7 @@
 // gated_delta_rule as the command line and bindings see it.
 #include "kernels/kda/unit_mode.h"
 #include "kernels/kda_decode/reference.h"
+#include "kernels/kda_prefill/kda_prefill.h"
 #include "kernels/rows/row_schema.h"
 
 #include <array>
@@ -66,21 +67,36 @@ KdaDecodeOptions options_of(const Arguments& arguments) {
   return options;
 }
 
-KdaDecodePlan plan_of(const Arguments& arguments) {
-  bool decode = arguments.text("mode") == "decode";
-  auto of = [&](const char* name) {
-    return kda::with_unit_mode(arguments.tensor(name), decode ? 1 : 0);
-  };
-  KdaDecodeTensors tensors{.q = of("q"),
-                           .k = of("k"),
-                           .v = of("v"),
-                           .a = of("alpha"),
-                           .b = of("beta"),
-                           .state = arguments.tensor("state"),
-                           .indices = optional_view(arguments, "indices"),
-                           .out = of("out"),
-                           .final_state = arguments.tensor("state")};
-  return plan_kda_decode("gated_delta_rule", tensors, options_of(arguments));
+bool is_decode(const Arguments& arguments) { return arguments.text("mode") == "decode"; }
+
+KdaDecodeTensors tensors_of(const Arguments& arguments) {
+  int one = is_decode(arguments) ? 1 : 0;
+  auto of = [&](const char* name) { return kda::with_unit_mode(arguments.tensor(name), one); };
+  const View* out = arguments.find("out");
+  return {.q = of("q"),
+          .k = of("k"),
+          .v = of("v"),
+          .a = of("alpha"),
+          .b = of("beta"),
+          .state = arguments.tensor("state"),
+          .indices = optional_view(arguments, "indices"),
+          .out = out == nullptr ? View{} : kda::with_unit_mode(*out, one),
+          .final_state = arguments.tensor("state")};
+}
+
+/// One token a request is never worth a chunk.
+KdaPrefillOptions prefill_options_of(const Arguments& arguments) {
+  return {options_of(arguments), is_decode(arguments) ? 1 : 64};
+}
+
+std::int64_t workspace_bytes(const Arguments& arguments) {
+  return kda_prefill_workspace_bytes(tensors_of(arguments), prefill_options_of(arguments));
+}
+
+KdaPrefillPlan plan_of(const DeviceProperties& device, const Arguments& arguments) {
+  return plan_kda_prefill(device, "gated_delta_rule", tensors_of(arguments),
+                          prefill_options_of(arguments),
+                          arguments.workspace(workspace_bytes(arguments)));
 }
 
 std::vector<OutputSpec> outputs(const Arguments& arguments) {
@@ -88,8 +104,8 @@ std::vector<OutputSpec> outputs(const Arguments& arguments) {
   return {{"out", bf16, shape_of(arguments.tensor("v"))}};
 }
 
-void launch(const Device&, const Stream& stream, const Arguments& arguments) {
-  launch_kda_decode(stream, plan_of(arguments));
+void launch(const Device& device, const Stream& stream, const Arguments& arguments) {
+  launch_kda_prefill(stream, plan_of(device.properties(), arguments));
 }
 
 /// For the reference a sequence has cu_seqlens, and so has a token of its own each request.
@@ -106,8 +122,9 @@ void reference(const Arguments& arguments, HostTensors& tensors) {
   set_reference(arguments, "state", results.state, tensors);
 }
 
-/// As kda_decode.
-Tolerance tolerance(const Arguments&, std::string_view output) {
+/// As kda_decode and kda_prefill.
+Tolerance tolerance(const Arguments& arguments, std::string_view output) {
+  if (workspace_bytes(arguments) > 0) return chunk_tolerance(output);
   if (output != "out") return {.rmse = 1e-6};
   return {.relative = rows::half_ulp(bf16), .of_row_max = 0x1p-18};
 }
@@ -122,10 +139,7 @@ std::int64_t bytes(const Arguments& arguments) {
 }
 
 std::vector<Traced> trace(const Arguments& arguments, ptx::Target target) {
-  std::vector<Traced> traced;
-  KdaDecodePlan plan = plan_of(arguments);
-  if (plan.launch.grid.x > 0) traced.push_back(plan.trace(target));
-  return traced;
+  return traced_kernels(plan_of(DeviceProperties{}, arguments), target);
 }
 
 /// Factors between 0 and 1; request n has slot n.
@@ -150,6 +164,7 @@ constexpr Operator kOperator{
                .options = kOptions},
     .outputs = outputs,
     .launch = launch,
+    .workspace_bytes = workspace_bytes,
     .reference = reference,
     .tolerance = tolerance,
     .nan_rule = NanRule::skip,

@@ -188,6 +188,19 @@ TEST_F(GatedDeltaRule, RunsASequence) {
   run(op, given, {{"mode", "prefill"}});
 }
 
+TEST_F(GatedDeltaRule, RunsASequenceInChunks) {
+  std::vector<Array> given = inputs(150, 1, 2, 2);
+  given.push_back(make_array("indices", s32, {1}, std::vector<double>{1}));
+  run(op, given, {{"mode", "prefill"}});
+  run_candidates(op, inputs(70, 2, 2, 1), {{"mode", "prefill"}, {"scale", "1"}});
+}
+
+TEST_F(GatedDeltaRule, LeavesAnInactiveSequenceUntouched) {
+  std::vector<Array> given = inputs(80, 1, 1, 2);
+  given.push_back(make_array("indices", s32, {1}, std::vector<double>{-1}));
+  run(op, given, {{"mode", "prefill"}});
+}
+
 TEST_F(KdaDecode, LaunchesNothingForNoRequests) { run(op, inputs({.n = 0}), safe); }
 
 TEST_F(KdaDecode, RefusesWhatItCannotTake) {

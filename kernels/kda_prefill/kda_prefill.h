@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tilewright {
 
@@ -83,6 +84,13 @@ KdaPrefillPlan plan_kda_prefill(const DeviceProperties& device, std::string_view
 /// Runs on the stream. Allocates nothing on the device and does not wait.
 void launch_kda_prefill(const Stream& stream, const KdaPrefillPlan& plan,
                         SourceLoc at = SourceLoc::here());
+
+/// The kernels that the plan would launch, in order.
+std::vector<Traced> traced_kernels(const KdaPrefillPlan& plan, ptx::Target target);
+
+/// The operands of chunks have 11 bits, and a state meets about six roundings of them; out has its
+/// own to bf16 besides. The contract, K 4, has 5e-3 for either.
+Tolerance chunk_tolerance(std::string_view output);
 
 const Operator& kda_prefill_operator();
 

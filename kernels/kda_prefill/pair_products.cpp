@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rounds of multiplications of channel_pair_products() and scalar_pair_products().
+// The rounds of multiplications of pair_products().
 #include "kernels/kda_prefill/pair_products.h"
 
 #include "tilewright/control.h"
@@ -29,32 +29,13 @@ class Rounds {
         warps_(shape.k / 2 * shape.blocks() / 32),
         places_(shape, rows, 2 * shape.tokens) {}
 
-  void by_channel() const {
+  void run() const {
     int levels = kBlockLevels;
     for (int blocks = s_.blocks(); blocks > 1; blocks /= 2)
       ++levels;
     for (int level = levels - 1; level >= kBlockLevels; --level)
       block_round(level - kBlockLevels, level % 2);
     in_blocks();
-  }
-
-  void by_token(const Tensor& log_sums) const {
-    Fragment one = pair_of(constant(f32, 1.0f), constant(f32, 1.0f)).to(f16);
-    for (int row = 0; row < kBlockRows; ++row) {
-      store_k(0, row, one);
-      store_q(0, row, one);
-    }
-    barrier();
-    int blocks = s_.blocks() * (s_.blocks() + 1) / 2;
-    each_unit(2 * blocks, [&](const Value& unit) {
-      // Blocks on and below the diagonal, row by row: 0 | 1 2 | 3 4 5 | 6 7 8 9.
-      Value which = unit / 2;
-      Value i = select(which >= 6, 3, select(which >= 3, 2, select(which >= 1, 1, 0)));
-      Value j = which - i * (i + 1) / 2;
-      BlockSums sums = product(0, unit % 2, i, j);
-      decayed(sums, log_sums, i, j);
-      store_sums(sums, unit % 2, i, j);
-    });
   }
 
  private:
@@ -221,26 +202,6 @@ class Rounds {
     }
   }
 
-  /// Element e of `sums` is in row g + 8 (e / 2) and column 2 t + e % 2 of eight.
-  template <class Visit>
-  static void each_element(const BlockSums& sums, Visit&& visit) {
-    for (int e = 0; e < 4; ++e) {
-      visit(sums.left, e, lane_row() + e / 2 * 8, lane_column(e % 2));
-      visit(sums.right, e, lane_row() + e / 2 * 8, lane_column(e % 2) + 8);
-    }
-  }
-
-  /// Times the decays from j's to i's tokens; zeros above the diagonal.
-  void decayed(const BlockSums& sums, const Tensor& log_sums, const Value& i,
-               const Value& j) const {
-    Value first_row = i * kBlockRows, first_column = j * kBlockRows;
-    each_element(sums, [&](const Fragment& of, int e, const Value& r, const Value& c) {
-      Value row = first_row + r, column = first_column + c;
-      Value decay = exp2_approx(min(log_sums(row).load() - log_sums(column).load(), 0.0f));
-      of[e] = select(row < column, 0.0f, of[e].get() * decay);
-    });
-  }
-
   /// To L or P, as `which` says.
   void store_sums(const BlockSums& sums, const Value& which, const Value& i, const Value& j) const {
     int last = s_.tokens - kBlockRows;
@@ -278,14 +239,9 @@ class Rounds {
 
 }  // namespace
 
-void channel_pair_products(const ChunkShape& shape, const ThreadRows& rows, const RowValues& values,
-                           const PairTargets& targets) {
-  Rounds(shape, rows, values, targets).by_channel();
-}
-
-void scalar_pair_products(const ChunkShape& shape, const ThreadRows& rows, const RowValues& values,
-                          const PairTargets& targets, const Tensor& log_sums) {
-  Rounds(shape, rows, values, targets).by_token(log_sums);
+void pair_products(const ChunkShape& shape, const ThreadRows& rows, const RowValues& values,
+                   const PairTargets& targets) {
+  Rounds(shape, rows, values, targets).run();
 }
 
 }  // namespace tilewright

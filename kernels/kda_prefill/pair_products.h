@@ -24,11 +24,7 @@ struct PairTargets {
 /// there is a token between them, at which i's upper bits end. k_j times the decay from j to there
 /// and k_i (or q_i) times the one from there to i are the operands; all pairs of a bit are one
 /// round of multiplications.
-void channel_pair_products(const ChunkShape& shape, const ThreadRows& rows, const RowValues& values,
-                           const PairTargets& targets);
-
-/// The same with one decay a token: `log_sums` is [tokens] f32, the base-2 logs' inclusive sums.
-void scalar_pair_products(const ChunkShape& shape, const ThreadRows& rows, const RowValues& values,
-                          const PairTargets& targets, const Tensor& log_sums);
+void pair_products(const ChunkShape& shape, const ThreadRows& rows, const RowValues& values,
+                   const PairTargets& targets);
 
 }  // namespace tilewright

@@ -56,8 +56,8 @@ bool is_chunkable(const KdaDecodeTensors& t, const KdaPrefillOptions& options) {
   const std::optional<float>& bound = options.rule.gate.lower_bound;
   bool grows = bound && *bound > 0;
   return chunk_tokens(options.chunk) > 0 && t.q.rank == 4 && t.v.rank == 4 &&
-         t.q.shape[1] >= kFewestChunkTokens && !grows && !options.rule.scalar_gate &&
-         !t.snapshots && is_aligned(t, options.rule);
+         t.q.shape[1] >= kFewestChunkTokens && !grows && !t.snapshots &&
+         is_aligned(t, options.rule);
 }
 
 ChunkConfig config_of(const KdaDecodePlan& checked, const PrefillChoice& choice, int chunk) {
@@ -103,7 +103,7 @@ std::string to_string(const ChunkConfig& c) {
 std::int64_t kda_prefill_workspace_bytes(const KdaDecodeTensors& t,
                                          const KdaPrefillOptions& options) {
   bool ranks = t.q.rank == 4 && t.v.rank == 4 && (!t.cu_seqlens || t.cu_seqlens->rank == 1);
-  if (!ranks || options.rule.scalar_gate || chunk_tokens(options.chunk) == 0) return 0;
+  if (!ranks || chunk_tokens(options.chunk) == 0) return 0;
   if (t.q.shape[1] < kFewestChunkTokens) return 0;
   ChunkShape shape{chunk_tokens(options.chunk), static_cast<int>(t.q.shape[3])};
   return places_of(t, shape.tokens) * t.v.shape[2] * shape.record_bytes();
@@ -192,6 +192,21 @@ Parameters ChunkScanPlan::parameters() const {
   add(records_arg, records);
   parameters.add(options.scale.value_or(1.0f / std::sqrt(static_cast<float>(config.shape.k))));
   return parameters;
+}
+
+std::vector<Traced> traced_kernels(const KdaPrefillPlan& plan, ptx::Target target) {
+  std::vector<Traced> traced;
+  if (plan.scan) {
+    traced.push_back(plan.prepare->trace(target));
+    traced.push_back(plan.scan->trace(target));
+  } else if (plan.by_token.launch.grid.x > 0) {
+    traced.push_back(plan.by_token.trace(target));
+  }
+  return traced;
+}
+
+Tolerance chunk_tolerance(std::string_view output) {
+  return {.rmse = output == "out" ? 2e-3 : 8e-4};
 }
 
 void launch_kda_prefill(const Stream& stream, const KdaPrefillPlan& plan, SourceLoc at) {

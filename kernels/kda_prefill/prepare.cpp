@@ -32,7 +32,7 @@ struct SmemMap {
     coupling = take(matrix_bytes);
     totals = take(std::int64_t{4} * s.blocks() * s.k);
     sums = take(std::int64_t{4} * 3 * 2 * s.tokens);
-    rows = take(std::int64_t{4} * 5 * s.tokens);
+    rows = take(std::int64_t{4} * 4 * s.tokens);
     bytes = at;
   }
   std::int64_t matrix_bytes;
@@ -100,7 +100,7 @@ class PrepareKernel {
     return floats(at, Layout(Shape{s_.tokens, s_.tokens}, Stride{s_.tokens + kPadElems, 1}));
   }
   /// Rows of scalars, one a token.
-  enum class Row { beta, diagonal, q_factor, k_factor, log_sum };
+  enum class Row { beta, diagonal, q_factor, k_factor };
   Tensor row(Row which) const {
     return floats(map_.rows + std::int64_t{4} * static_cast<int>(which) * s_.tokens,
                   make_row_major(Shape{s_.tokens}));
@@ -169,8 +169,23 @@ class PrepareKernel {
     return select(there, c_.neg_eigval ? strength * 2.0f : strength, 0.0f);
   }
 
+  /// One factor a token for all channels.
+  Fragment token_decays(const Chunk& chunk) const {
+    Fragment factors(f32, 2 * kBlockRows);
+    for (int row = 0; row < kBlockRows; ++row) {
+      Value there = inside(chunk, row);
+      // A token that the chunk lacks reads the first one's.
+      Value t = chunk.begin + select(there, rows_.first_row() + row, 0);
+      Value factor = select(there, p_.a(chunk.n, t, chunk.v_head).load(), 1.0f);
+      factors[2 * row] = factor;
+      factors[2 * row + 1] = factor;
+    }
+    return factors;
+  }
+
   /// Decay factors of the thread's part; 1 for rows that the chunk lacks.
   Fragment decays(const Chunk& chunk) const {
+    if (c_.gate == DecayGate::factor) return token_decays(chunk);
     Fragment u = load_rows(chunk, p_.a, chunk.v_head).to(f32);
     Fragment factors = u;
     if (c_.gate == DecayGate::given) {
@@ -298,7 +313,7 @@ class PrepareKernel {
         row(Row::beta),
         row(Row::diagonal),
         totals()};
-    channel_pair_products(s_, rows_, values, targets);
+    pair_products(s_, rows_, values, targets);
     store_vectors(values, record);
     store_decay(record);
     barrier();

@@ -103,25 +103,16 @@ void reference(const Arguments& arguments, HostTensors& tensors) {
   set_reference(arguments, "final_state", results.state, tensors);
 }
 
-/// Token by token as kda_decode. The operands of chunks have 11 bits, and a state meets about six
-/// roundings of them; out has its own to bf16 besides. The contract, K 4, has 5e-3 for either.
+/// Token by token as kda_decode.
 Tolerance tolerance(const Arguments& arguments, std::string_view output) {
   if (workspace_bytes(arguments) == 0) return exact_tolerance(output);
-  return {.rmse = output == "out" ? 2e-3 : 8e-4};
+  return chunk_tolerance(output);
 }
 
 std::int64_t bytes(const Arguments& arguments) { return bytes_of(tensors_of(arguments)); }
 
 std::vector<Traced> trace(const Arguments& arguments, ptx::Target target) {
-  KdaPrefillPlan plan = plan_of(DeviceProperties{}, arguments);
-  std::vector<Traced> traced;
-  if (plan.scan) {
-    traced.push_back(plan.prepare->trace(target));
-    traced.push_back(plan.scan->trace(target));
-  } else if (plan.by_token.launch.grid.x > 0) {
-    traced.push_back(plan.by_token.trace(target));
-  }
-  return traced;
+  return traced_kernels(plan_of(DeviceProperties{}, arguments), target);
 }
 
 constexpr Operator kOperator{
