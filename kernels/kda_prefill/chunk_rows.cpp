@@ -15,7 +15,7 @@ constexpr int kSwizzleRows = 8;
 ThreadRows thread_rows(const ChunkShape& shape) {
   int pairs = shape.k / 2;
   Value thread = thread_idx().x;
-  return {(thread / pairs).assume({1, 0, shape.blocks() - 1}),
+  return {(warp_idx() / (pairs / 32)).assume({1, 0, shape.blocks() - 1}),
           (thread % pairs * 2).assume({2, 0, shape.k - 2})};
 }
 

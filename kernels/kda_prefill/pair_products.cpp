@@ -2,8 +2,8 @@
 // The rounds of multiplications of pair_products().
 #include "kernels/kda_prefill/pair_products.h"
 
+#include "kernels/kda_prefill/lane_rows.h"
 #include "tilewright/control.h"
-#include "tilewright/inline_ptx.h"
 #include "tilewright/mma.h"
 #include "tilewright/sync.h"
 #include "tilewright/thread.h"
@@ -15,7 +15,15 @@ constexpr int kBlockLevels = 4;  // log2 of kBlockRows
 
 /// Sums of 16 x 16 pairs: two fragments of 16 x 8.
 struct BlockSums {
+  BlockSums() {
+    left.fill(0.0f);
+    right.fill(0.0f);
+  }
   Fragment left{f32, 4}, right{f32, 4};
+};
+/// Of k's rows, and of q's.
+struct PairSums {
+  BlockSums k, q;
 };
 
 class Rounds {
@@ -27,36 +35,37 @@ class Rounds {
         v_(values),
         t_(targets),
         warps_(shape.k / 2 * shape.blocks() / 32),
-        places_(shape, rows, 2 * shape.tokens) {}
+        places_(shape, rows, 2 * shape.tokens),
+        loader_(TensorSwizzle::b128) {}
 
   void run() const {
     int levels = kBlockLevels;
     for (int blocks = s_.blocks(); blocks > 1; blocks /= 2)
       ++levels;
-    for (int level = levels - 1; level >= kBlockLevels; --level)
-      block_round(level - kBlockLevels, level % 2);
-    in_blocks();
+    for (int level = levels - 1; level >= 0; level -= 2) {
+      if (level < levels - 1) barrier();  // the round before has read the buffers
+      write(level, 0);
+      if (level > 0) write(level - 1, 1);
+      barrier();
+      int units = units_of(level), all = units + (level > 0 ? units_of(level - 1) : 0);
+      for (int first = 0; first < all; first += warps_) {
+        Value unit = warp_idx() + first;
+        if_(unit < units, [&] {
+          multiply(level, 0, unit.assume({1, 0, units - 1}));
+        }).else_([&] {
+          if (level == 0) return;
+          if_(unit < all, [&] {
+            multiply(level - 1, 1, (unit - units).assume({1, 0, all - units - 1}));
+          });
+        });
+      }
+    }
   }
 
  private:
   Tensor buffer(int which) const {
     return t_.tiles.at_offset(Int(which * 2 * s_.vectors_elems()),
                               make_row_major(Shape{2 * s_.vectors_elems()}));
-  }
-  MatrixTile tile(int which) const {
-    return {buffer(which), 2 * s_.tokens, s_.k, TensorSwizzle::b128};
-  }
-
-  template <class Body>
-  void each_unit(int units, Body&& body) const {
-    for (int first = 0; first < units; first += warps_) {
-      Value unit = warp_idx() + first;
-      if (first + warps_ <= units) {
-        body(unit.assume({1, 0, units - 1}));
-      } else {
-        if_(unit < units, [&] { body(unit.assume({1, 0, units - 1})); });
-      }
-    }
   }
 
   void store_k(int which, int row, const Fragment& factor) const {
@@ -69,45 +78,29 @@ class Rounds {
           scaled_pair(v_.q, row, factor));
   }
 
-  /// Sums for rows of block i of k (which = 0) or q (1) and of block j of k.
-  BlockSums product(int which_buffer, const Value& which, const Value& i, const Value& j) const {
-    MatrixTile operands = tile(which_buffer);
-    int last = s_.tokens - kBlockRows;
-    Value row = ((which * s_.blocks() + i) * kBlockRows).assume({kBlockRows, 0, s_.tokens + last});
-    Value other = (j * kBlockRows).assume({kBlockRows, 0, last});
-    BlockSums sums;
-    sums.left.fill(0.0f);
-    sums.right.fill(0.0f);
-    for (int k = 0; k < s_.k; k += 16) {
-      Fragment a = load_matrix_a(operands, row, k);
-      Fragment b = load_matrix_b(operands, other, k);
-      mma(sums.left, a, b.part(0, 4));
-      mma(sums.right, a, b.part(4, 4));
-    }
-    return sums;
+  /// Blocks of 16 x 16 that have pairs of a level.
+  int units_of(int level) const {
+    if (level < kBlockLevels) return s_.blocks();
+    return s_.blocks() / 2 << (level - kBlockLevels);
   }
 
-  /// Pairs of tokens of different blocks, whose numbers differ first in bit `bit`.
-  void block_round(int bit, int which_buffer) const {
+  void write(int level, int which) const {
+    if (level < kBlockLevels) return write_in_blocks(level, which);
+    write_blocks(level - kBlockLevels, which);
+  }
+
+  /// Operands for tokens of different blocks, whose numbers differ first in bit `bit`.
+  void write_blocks(int bit, int which) const {
     Value upper = ((rows_.block >> bit) & 1) == 1;
     Fragment first = to_middle(bit);
     if_(upper, [&] {
       decays_from_start(v_.decay, first, 0, kBlockRows, [&](int row, const Fragment& factor) {
-        store_k(which_buffer, row, factor);
-        store_q(which_buffer, row, factor);
+        store_k(which, row, factor);
+        store_q(which, row, factor);
       });
     }).else_([&] {
       decays_to_end(v_.decay, first, 0, kBlockRows,
-                    [&](int row, const Fragment& factor) { store_k(which_buffer, row, factor); });
-    });
-    barrier();
-    int half = 1 << bit;  // blocks of either side
-    int sides = s_.blocks() / (2 * half);
-    each_unit(2 * sides * half * half, [&](const Value& unit) {
-      Value pair = unit / 2;
-      Value side = pair / (half * half), in_side = pair % (half * half);
-      Value i = side * (2 * half) + half + in_side / half, j = side * (2 * half) + in_side % half;
-      store_sums(product(which_buffer, unit % 2, i, j), unit % 2, i, j);
+                    [&](int row, const Fragment& factor) { store_k(which, row, factor); });
     });
   }
 
@@ -123,110 +116,136 @@ class Rounds {
     return factor;
   }
 
-  /// Pairs of tokens of one block.
-  void in_blocks() const {
-    int units = 2 * s_.blocks();
-    std::vector<BlockSums> kept(static_cast<std::size_t>((units + warps_ - 1) / warps_));
-    for (int level = kBlockLevels - 1; level >= 0; --level) {
-      write_level(level);
-      barrier();
-      for (std::size_t i = 0; i < kept.size(); ++i) {
-        Value unit = (warp_idx() + static_cast<int>(i) * warps_).assume({1, 0, units - 1});
-        keep(level, product(level % 2, unit % 2, unit / 2, unit / 2), kept[i]);
-      }
-    }
-    for (std::size_t i = 0; i < kept.size(); ++i) {
-      Value unit = (warp_idx() + static_cast<int>(i) * warps_).assume({1, 0, units - 1});
-      finish_diagonal(kept[i], unit % 2, unit / 2);
-      store_sums(kept[i], unit % 2, unit / 2, unit / 2);
-    }
-  }
-
-  /// Operands for pairs whose numbers in the block differ first in bit `level`.
-  void write_level(int level) const {
+  /// Operands for tokens of one block, whose numbers in it differ first in bit `level`.
+  void write_in_blocks(int level, int which) const {
     int half = 1 << level;
     Fragment one = pair_of(constant(f32, 1.0f), constant(f32, 1.0f));
     Fragment zero(f16, 2);
     for (int begin = 0; begin < kBlockRows; begin += 2 * half) {
       decays_to_end(v_.decay, one, begin, begin + half, [&](int row, const Fragment& factor) {
-        store_k(level % 2, row, factor);
-        if (level >= kBlockLevels - 2) store_q(level % 2, row, zero);  // read, but of no pair
+        store_k(which, row, factor);
+        store_q(which, row, zero);  // read, but of no pair
       });
       decays_from_start(v_.decay, one, begin + half, begin + 2 * half,
                         [&](int row, const Fragment& factor) {
-                          store_k(level % 2, row, factor);
-                          store_q(level % 2, row, factor);
+                          store_k(which, row, factor);
+                          store_q(which, row, factor);
                         });
     }
   }
 
-  /// Takes the sums of a level's pairs. In the highest these are rows 8 to 15 with columns 0 to 7,
-  /// else both are in the first or both in the second half.
-  void keep(int level, const BlockSums& sums, const BlockSums& kept) const {
-    if (level == kBlockLevels - 1) {
-      kept.left[2] = sums.left[2];
-      kept.left[3] = sums.left[3];
-      kept.right[0] = constant(f32, 0.0f);
-      kept.right[1] = constant(f32, 0.0f);
-      return;
+  void multiply(int level, int which, const Value& unit) const {
+    if (level < kBlockLevels) {
+      PairSums sums = product(which, unit, unit);
+      return store_in_block(level, sums, unit);
     }
-    for (int e = 0; e < 2; ++e) {
-      bool first = level == kBlockLevels - 2;
-      Value mine = differing(e) < (2 << level);
-      auto take = [&](const Fragment& to, const Fragment& from, int element) {
-        Value sum = from[element].get();
-        to[element] = first ? sum : select(mine, sum, to[element].get());
-      };
-      take(kept.left, sums.left, e);
-      take(kept.right, sums.right, 2 + e);
+    int half = 1 << (level - kBlockLevels);  // blocks of either side
+    Value side = unit / (half * half), in_side = unit % (half * half);
+    Value upper = in_side / half, lower = in_side % half;
+    Value i = side * (2 * half) + half + upper, j = side * (2 * half) + lower;
+    PairSums sums = product(which, i, j);
+    store_block(half, sums, {i, j, side, upper, lower});
+  }
+
+  /// Sums for rows of block i and of block j of k.
+  PairSums product(int which, const Value& i, const Value& j) const {
+    MatrixTile operands(buffer(which), 2 * s_.tokens, s_.k, TensorSwizzle::b128);
+    Value k_row = row_of(i),
+          q_row = (k_row + s_.tokens).assume({kBlockRows, 0, 2 * s_.tokens - 16});
+    Value other = row_of(j);
+    PairSums sums;
+    for (int k = 0; k < s_.k; k += 16) {
+      Fragment b = loader_.b(operands, to_int(other), k);
+      Fragment a = loader_.a(operands, to_int(k_row), k);
+      mma(sums.k.left, a, b.part(0, 4));
+      mma(sums.k.right, a, b.part(4, 4));
+      Fragment c = loader_.a(operands, to_int(q_row), k);
+      mma(sums.q.left, c, b.part(0, 4));
+      mma(sums.q.right, c, b.part(4, 4));
     }
+    return sums;
+  }
+
+  Value row_of(const Value& block) const {
+    return (block * kBlockRows).assume({kBlockRows, 0, s_.tokens - kBlockRows});
   }
 
   static Value lane_row() { return lane_idx() / 4; }
-  static Value lane_column(int e) { return lane_idx() % 4 * 2 + e; }
-  /// The bits in which a lane's row and column e differ, modulo 8.
-  static Value differing(int e) { return lane_row() ^ lane_column(e); }
+  static Value lane_column() { return lane_idx() % 4 * 2; }
 
-  /// The diagonal itself, of q alone, and zeros above it.
-  void finish_diagonal(const BlockSums& kept, const Value& which, const Value& block) const {
-    Value row = block * kBlockRows + lane_row();
-    for (int e = 0; e < 2; ++e) {
-      Value above = lane_row() < lane_column(e), on = lane_row() == lane_column(e);
-      auto finish = [&](const Fragment& sums, int element, int first_row) {
-        Value same = t_.diagonal(row + first_row).load();
-        Value diagonal = select(which == 1, same, 0.0f);
-        sums[element] = select(above, 0.0f, select(on, diagonal, sums[element].get()));
-      };
-      finish(kept.left, e, 0);
-      finish(kept.right, 2 + e, 8);
+  /// A lane's pair of sums in row g of `upper` half and columns 2 t of `right` half, to L and P.
+  /// `diagonal` says that it may lie on the diagonal of the matrix.
+  struct Pair {
+    Fragment k, q;
+    Value row, column;  ///< in the block
+  };
+  static Pair pair_of_sums(const PairSums& sums, int upper, int right) {
+    const Fragment& k = right == 0 ? sums.k.left : sums.k.right;
+    const Fragment& q = right == 0 ? sums.q.left : sums.q.right;
+    return {k.part(2 * upper, 2), q.part(2 * upper, 2), lane_row() + 8 * upper,
+            lane_column() + 8 * right};
+  }
+
+  void store_attention(const Value& i, const Value& j, const Pair& pair) const {
+    Value row = (row_of(i) + pair.row).assume({1, 0, s_.tokens - 1});
+    Value column = (row_of(j) + pair.column).assume({2, 0, s_.tokens - 2});
+    store(t_.attention.element(row, column), pair.q.to(f16));
+  }
+  Value beta(const Value& i, const Pair& pair) const {
+    return t_.beta(row_of(i) + pair.row).load();
+  }
+
+  /// Which block below the diagonal: (i, j) of the matrix, (upper, lower) of its two sides.
+  struct Place {
+    Value i, j, side, upper, lower;
+  };
+  void store_block(int half, const PairSums& sums, const Place& at) const {
+    const MatrixTile& tile = half == 1 ? *t_.coupling.beside : *t_.coupling.corner;
+    Value first = half == 1 ? at.side * kBlockRows : at.upper * kBlockRows;
+    for (int upper = 0; upper < 2; ++upper) {
+      for (int right = 0; right < 2; ++right) {
+        Pair pair = pair_of_sums(sums, upper, right);
+        store_attention(at.i, at.j, pair);
+        Value row = (first + pair.row).assume({1, 0, tile.rows() - 1});
+        Value column = (at.lower * kBlockRows + pair.column).assume({2, 0, tile.columns() - 2});
+        store(tile.element(row, column), (pair.k * beta(at.i, pair)).to(f16));
+      }
     }
   }
 
-  /// To L or P, as `which` says.
-  void store_sums(const BlockSums& sums, const Value& which, const Value& i, const Value& j) const {
-    int last = s_.tokens - kBlockRows;
-    Value row = (i * kBlockRows).assume({kBlockRows, 0, last});
-    Value column = (j * kBlockRows).assume({kBlockRows, 0, last});
-    auto pair = [&](const Fragment& of, int upper, int right, auto&& store_pair) {
-      Value r = row + lane_row() + upper * 8, c = column + lane_column(0) + right * 8;
-      store_pair(of.part(2 * upper, 2), r.assume({1, 0, s_.tokens - 1}),
-                 c.assume({2, 0, s_.tokens - 2}));
-    };
-    auto all = [&](auto&& store_pair) {
-      for (int upper = 0; upper < 2; ++upper) {
-        pair(sums.left, upper, 0, store_pair);
-        pair(sums.right, upper, 1, store_pair);
-      }
-    };
-    if_(which == 0, [&] {
-      all([&](const Fragment& values, const Value& r, const Value& c) {
-        store(t_.coupling(r, c), values * t_.beta(r).load());
-      });
-    }).else_([&] {
-      all([&](const Fragment& values, const Value& r, const Value& c) {
-        store(t_.attention.element(r, c), values.to(f16));
-      });
-    });
+  /// The pairs of a level in a block on the diagonal. In the highest these are rows 8 to 15 with
+  /// columns 0 to 7; else both are in the first or both in the second half, and a lane's two
+  /// columns are pairs of one level, but for the lowest, which takes the diagonal too and zeros
+  /// above it.
+  void store_in_block(int level, const PairSums& sums, const Value& block) const {
+    if (level == kBlockLevels - 1) {
+      store_diagonal_pair(pair_of_sums(sums, 1, 0), block);
+      return;
+    }
+    Value row = lane_row(), column = lane_column();
+    Value differing = row ^ column;  // of eight rows and columns
+    Value mine = level == 0 ? column + 1 >= row
+                            : row > column && differing >= (1 << level) && differing < (2 << level);
+    for (int half = 0; half < 2; ++half) {
+      Pair pair = pair_of_sums(sums, half, half);
+      if (level == 0) finish_diagonal(pair, block);
+      if_(mine, [&] { store_diagonal_pair(pair, block); });
+    }
+  }
+
+  void store_diagonal_pair(const Pair& pair, const Value& block) const {
+    store_attention(block, block, pair);
+    store(t_.coupling.diagonal(row_of(block) + pair.row, pair.column), pair.k * beta(block, pair));
+  }
+
+  void finish_diagonal(const Pair& pair, const Value& block) const {
+    Value same = t_.diagonal(row_of(block) + pair.row).load();
+    for (int e = 0; e < 2; ++e) {
+      Value column = pair.column + e;
+      Value below = column < pair.row;
+      pair.k[e] = select(below, pair.k[e].get(), 0.0f);
+      pair.q[e] = select(below, pair.q[e].get(), select(column == pair.row, same, 0.0f));
+    }
   }
 
   const ChunkShape& s_;
@@ -235,6 +254,7 @@ class Rounds {
   const PairTargets& t_;
   int warps_;
   PairPlaces places_;
+  OperandLoader loader_;
 };
 
 }  // namespace

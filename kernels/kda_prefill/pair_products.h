@@ -3,13 +3,14 @@
 #pragma once
 
 #include "kernels/kda_prefill/chunk_rows.h"
+#include "kernels/kda_prefill/triangular_inverse.h"
 
 namespace tilewright {
 
 /// Where pairs' products go, and what goes into them.
 struct PairTargets {
   Tensor tiles;          ///< [2, 2 tokens, K] f16: two buffers of k's rows, then q's
-  Tensor coupling;       ///< [tokens, stride] f32: L
+  LowerBlocks coupling;  ///< L
   MatrixTile attention;  ///< P in f16
   Tensor beta;           ///< [tokens] f32
   Tensor diagonal;       ///< [tokens] f32: q k of the same token
@@ -22,8 +23,8 @@ struct PairTargets {
 ///
 /// No decay is divided by another, so that none may overflow: i and j differ first in some bit, and
 /// there is a token between them, at which i's upper bits end. k_j times the decay from j to there
-/// and k_i (or q_i) times the one from there to i are the operands; all pairs of a bit are one
-/// round of multiplications.
+/// and k_i (or q_i) times the one from there to i are the operands; two bits are one round of
+/// multiplications.
 void pair_products(const ChunkShape& shape, const ThreadRows& rows, const RowValues& values,
                    const PairTargets& targets);
 

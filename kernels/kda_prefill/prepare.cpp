@@ -11,32 +11,35 @@
 #include "tilewright/sync.h"
 #include "tilewright/thread.h"
 
+#include <algorithm>
+#include <optional>
+#include <vector>
+
 namespace tilewright {
 namespace {
 
-constexpr int kPadElems = 4;  // of a row of an f32 matrix in shared memory
+constexpr int kDiagonalStride = 20;  // of rows of 16 f32, so that eight are in different banks
 
 /// The block's shared memory, in bytes.
 struct SmemMap {
-  explicit SmemMap(const ChunkShape& s)
-      : matrix_bytes(std::int64_t{s.tokens} * (s.tokens + kPadElems) * 4) {
+  explicit SmemMap(const ChunkShape& s) {
     std::int64_t at = 0;
     auto take = [&](std::int64_t size) {
       std::int64_t begin = at;
       at += (size + 1023) / 1024 * 1024;
       return begin;
     };
-    // The inverse and its scratch come after the products, in the same place.
-    tiles = take(std::max<std::int64_t>(std::int64_t{8} * s.vectors_elems(), 2 * matrix_bytes));
+    tiles = take(std::int64_t{8} * s.vectors_elems());
     outgoing = take(std::int64_t{4} * s.matrix_elems());
-    coupling = take(matrix_bytes);
+    diagonal = take(std::int64_t{4} * s.tokens * kDiagonalStride);
+    beside = take(std::int64_t{s.tokens} * kBlockRows);
+    corner = take(std::int64_t{2} * 32 * 32);
     totals = take(std::int64_t{4} * s.blocks() * s.k);
     sums = take(std::int64_t{4} * 3 * 2 * s.tokens);
     rows = take(std::int64_t{4} * 4 * s.tokens);
     bytes = at;
   }
-  std::int64_t matrix_bytes;
-  std::int64_t tiles, outgoing, coupling, totals, sums, rows, bytes;
+  std::int64_t tiles, outgoing, diagonal, beside, corner, totals, sums, rows, bytes;
 };
 
 struct PrepareParameters {
@@ -96,8 +99,16 @@ class PrepareKernel {
   Tensor floats(std::int64_t at, const Layout& layout) const {
     return dynamic_shared(f32, layout, at);
   }
-  Tensor matrix(std::int64_t at) const {
-    return floats(at, Layout(Shape{s_.tokens, s_.tokens}, Stride{s_.tokens + kPadElems, 1}));
+  MatrixTile halves(std::int64_t at, int rows, int columns) const {
+    return {dynamic_shared(f16, make_row_major(Shape{rows * columns}), at), rows, columns,
+            widest_swizzle(f16, columns)};
+  }
+  LowerBlocks coupling() const {
+    LowerBlocks blocks{floats(
+        map_.diagonal, Layout(Shape{s_.tokens, kDiagonalStride}, Stride{kDiagonalStride, 1}))};
+    if (s_.blocks() > 1) blocks.beside.emplace(halves(map_.beside, s_.tokens / 2, kBlockRows));
+    if (s_.blocks() > 2) blocks.corner.emplace(halves(map_.corner, 32, 32));
+    return blocks;
   }
   /// Rows of scalars, one a token.
   enum class Row { beta, diagonal, q_factor, k_factor };
@@ -112,11 +123,12 @@ class PrepareKernel {
   /// The pairs of channels of the thread's rows, zeros for rows that the chunk lacks.
   Fragment load_rows(const Chunk& chunk, const Tensor& from, const Value& head) const {
     Fragment all(from.type(), 2 * kBlockRows);
+    Value first = chunk.begin + rows_.first_row();
+    std::optional<Tensor> at(from.slice(coord({chunk.n, first, head, _})));  // [K]
+    Int step = from.layout().stride()[1].value();
     for (int row = 0; row < kBlockRows; ++row) {
-      Value t = chunk.begin + rows_.first_row() + row;
-      Fragment pair =
-          load_if(inside(chunk, row), from.element(coord({chunk.n, t, head, rows_.channel})), 2);
-      all.part(2 * row, 2).assign(pair);
+      if (row > 0) at.emplace(at->at_offset(step, at->layout()));
+      all.part(2 * row, 2).assign(load_if(inside(chunk, row), (*at)(rows_.channel), 2));
     }
     return all;
   }
@@ -184,9 +196,9 @@ class PrepareKernel {
   }
 
   /// Decay factors of the thread's part; 1 for rows that the chunk lacks.
-  Fragment decays(const Chunk& chunk) const {
+  Fragment decays(const Chunk& chunk, const Fragment& a) const {
     if (c_.gate == DecayGate::factor) return token_decays(chunk);
-    Fragment u = load_rows(chunk, p_.a, chunk.v_head).to(f32);
+    Fragment u = a.to(f32);
     Fragment factors = u;
     if (c_.gate == DecayGate::given) {
       factors = kda::decay_factors(u);
@@ -261,20 +273,6 @@ class PrepareKernel {
     });
   }
 
-  /// M diag(beta), from the inverse, below and on the diagonal.
-  void store_solve(const Tensor& inverse, const MatrixTile& solve) const {
-    int pairs = s_.tokens / 2, threads = c_.prepare_threads();
-    for (int first = 0; first < s_.tokens * pairs; first += threads) {
-      Value which = thread_idx().x + first;
-      Value r = (which / pairs).assume({1, 0, s_.tokens - 1});
-      Value c = (which % pairs * 2).assume({2, 0, s_.tokens - 2});
-      if_(c / kBlockRows <= r / kBlockRows, [&] {
-        Fragment values = load(inverse(r, c), 2) * load(row(Row::beta)(c), 2);
-        store(solve.element(r, c), values.to(f16));
-      });
-    }
-  }
-
   /// Zeros for what the products leave alone.
   void clear_outgoing() const {
     int threads = c_.prepare_threads(), elems = 2 * s_.matrix_elems();
@@ -293,23 +291,22 @@ class PrepareKernel {
   void make_record(const Chunk& chunk, const Tensor& record) const {
     Value head = chunk.v_head / (c_.v_heads / c_.q_heads);
     Fragment q = load_rows(chunk, p_.q, head), k = load_rows(chunk, p_.k, head);
-    Fragment decay = decays(chunk);
+    Fragment a = c_.gate == DecayGate::factor ? q : load_rows(chunk, p_.a, chunk.v_head);
     clear_outgoing();
     sum_rows(q, k);
-    store_total(decay);
     barrier();
     finish_rows(chunk);
+    Fragment decay = decays(chunk, a);
+    store_total(decay);
     barrier();
     RowValues values{normalised(q, Row::q_factor), normalised(k, Row::k_factor), decay};
-    auto outgoing = [&](int at) {
-      return MatrixTile(dynamic_shared(f16, make_row_major(Shape{s_.matrix_elems()}),
-                                       map_.outgoing + std::int64_t{2} * at * s_.matrix_elems()),
-                        s_.tokens, s_.tokens, widest_swizzle(f16, s_.tokens));
-    };
+    MatrixTile solve = halves(map_.outgoing, s_.tokens, s_.tokens);
+    MatrixTile attention =
+        halves(map_.outgoing + std::int64_t{2} * s_.matrix_elems(), s_.tokens, s_.tokens);
     PairTargets targets{
         dynamic_shared(f16, make_row_major(Shape{4 * s_.vectors_elems()}), map_.tiles),
-        matrix(map_.coupling),
-        outgoing(1),
+        coupling(),
+        attention,
         row(Row::beta),
         row(Row::diagonal),
         totals()};
@@ -317,10 +314,11 @@ class PrepareKernel {
     store_vectors(values, record);
     store_decay(record);
     barrier();
-    Tensor inverse = matrix(map_.tiles);
-    triangular_inverse(matrix(map_.coupling), inverse, matrix(map_.tiles + map_.matrix_bytes),
-                       s_.tokens, c_.prepare_threads() / 32);
-    store_solve(inverse, outgoing(0));
+    // The inverses of halves come after the products, in the same place.
+    int columns = std::min(2 * kBlockRows, s_.tokens);
+    triangular_inverse(targets.coupling,
+                       {solve, halves(map_.tiles, s_.tokens, columns), row(Row::beta)}, s_.tokens,
+                       c_.prepare_threads() / 32);
     fence_async_proxy();
     barrier();
     if_(thread_idx().x == 0, [&] {

@@ -2,6 +2,7 @@
 // The second kernel of the chunked form: a warp carries 16 rows of a head's state over the chunks.
 #include "kernels/kda_prefill/chunk_place.h"
 #include "kernels/kda_prefill/kda_prefill.h"
+#include "kernels/kda_prefill/lane_rows.h"
 #include "tilewright/bulk_copy.h"
 #include "tilewright/cluster.h"
 #include "tilewright/control.h"
@@ -30,7 +31,12 @@ struct ScanParameters {
 class ScanKernel {
  public:
   ScanKernel(const ChunkConfig& config, const ScanParameters& parameters)
-      : c_(config), s_(config.shape), p_(parameters) {}
+      : c_(config),
+        s_(config.shape),
+        p_(parameters),
+        value_rows_(TensorSwizzle::b32, SecondMatrix::beside),
+        vectors_(TensorSwizzle::b128),
+        matrices_(widest_swizzle(f16, config.shape.tokens)) {}
 
   void run() const {
     int slices = c_.v / c_.scan_columns();
@@ -152,19 +158,13 @@ class ScanKernel {
     cp_async_commit();
   }
 
-  /// The tile's row of 16 bytes that a lane names for a transposing access to tokens [16 i, + 16).
-  static Element matrix_row(const MatrixTile& tile, int i) {
-    Value lane = lane_idx();
-    Value token = (lane / 16 * 8 + lane % 8 + i * kStep)
-                      .assume({1, std::int64_t{i} * kStep, std::int64_t{i} * kStep + 15});
-    return tile.element(token, (lane / 8 % 2 * 8).assume({8, 0, 8}));
-  }
-
   /// v of the chunk, [16, tokens], in the layout of sums.
   Fragment read_values(const MatrixTile& tile) const {
     Fragment all(bf16, 8 * s_.blocks());
-    for (int i = 0; i < s_.blocks(); ++i)
-      all.part(8 * i, 8).assign(ldmatrix(matrix_row(tile, i), 4, Transposed::yes).recast(bf16));
+    for (int i = 0; i < s_.blocks(); ++i) {
+      Element row = value_rows_.at(tile, Int(kStep * i), 0);
+      all.part(8 * i, 8).assign(ldmatrix(row, 4, Transposed::yes));
+    }
     return all;
   }
 
@@ -172,7 +172,7 @@ class ScanKernel {
                  const Rows& rows, const Value& chunk) const {
     Fragment rounded = out.to(bf16);
     for (int i = 0; i < s_.blocks(); ++i)
-      stmatrix(matrix_row(tile, i), rounded.part(8 * i, 8), Transposed::yes);
+      stmatrix(value_rows_.at(tile, Int(kStep * i), 0), rounded.part(8 * i, 8), Transposed::yes);
     warp_barrier();
     Value begin = span.begin + chunk * s_.tokens;
     each_piece([&](const Value& token, const Value& column) {
@@ -182,14 +182,17 @@ class ScanKernel {
     });
   }
 
-  /// sums [16, rows of b] += a times b's rows, of 16 columns from `column` on.
-  static void multiply_rows(const Fragment& sums, const Fragment& a, const MatrixTile& b,
-                            int column, int first_row = 0) {
-    for (int row = first_row; row < b.rows(); row += kStep) {
-      Fragment pair = load_matrix_b(b, row, column);
-      mma(sums.part(row / 2, 4), a, pair.part(0, 4));
-      mma(sums.part(row / 2 + 4, 4), a, pair.part(4, 4));
-    }
+  /// sums [16, 16] += a b from column `column` of the sums on.
+  static void multiply(const Fragment& sums, int column, const Fragment& a, const Fragment& b) {
+    mma(sums.part(column / 2, 4), a, b.part(0, 4));
+    mma(sums.part(column / 2 + 4, 4), a, b.part(4, 4));
+  }
+
+  /// sums [16, tokens] += a times rows of b, from 16 columns of b on.
+  void multiply_tokens(const OperandLoader& loader, const Fragment& sums, const Fragment& a,
+                       const MatrixTile& b, int column, int first_token = 0) const {
+    for (int token = first_token; token < s_.tokens; token += kStep)
+      multiply(sums, token, a, loader.b(b, Int(token), column));
   }
 
   /// Keeps the largest number of state and v, times a power of two, where f16 has all its bits.
@@ -253,21 +256,25 @@ class ScanKernel {
     out.fill(0.0f);
     for (int k = 0; k < s_.k; k += kStep) {
       Fragment a = state.part(k / 2, 8).to(f16);
-      multiply_rows(predictions, a, record.keys(), k);
-      multiply_rows(out, a, record.queries(), k);
+      multiply_tokens(vectors_, predictions, a, record.keys(), k);
+      multiply_tokens(vectors_, out, a, record.queries(), k);
     }
     Fragment errors = zip_map(values, predictions, [&](const Value& v, const Value& prediction) {
                         return fma(v, scale, -prediction);
                       }).to(f16);
     Fragment corrections(f32, 4 * token_tiles());
     corrections.fill(0.0f);
-    for (int token = 0; token < s_.tokens; token += kStep)
-      multiply_rows(corrections, errors.part(token / 2, 8), record.solve(), token, token);
+    for (int token = 0; token < s_.tokens; token += kStep) {
+      Fragment a = errors.part(token / 2, 8);
+      multiply_tokens(matrices_, corrections, a, record.solve(), token, token);
+    }
     Fragment added = corrections.to(f16);
     decay_state(record.decay(), state);
     for (int token = 0; token < s_.tokens; token += kStep) {
-      multiply_rows(state, added.part(token / 2, 8), record.after().transposed(), token);
-      multiply_rows(out, added.part(token / 2, 8), record.attention(), token, token);
+      Fragment a = added.part(token / 2, 8);
+      for (int k = 0; k < s_.k; k += kStep)
+        multiply(state, k, a, vectors_.b_transposed(record.after(), Int(token), k));
+      multiply_tokens(matrices_, out, a, record.attention(), token, token);
     }
     return out;
   }
@@ -284,6 +291,8 @@ class ScanKernel {
   const ChunkConfig& c_;
   const ChunkShape& s_;
   const ScanParameters& p_;
+  LaneRows value_rows_;
+  OperandLoader vectors_, matrices_;
 };
 
 }  // namespace
