@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Gated activations beside PyTorch, Triton and Liger.
+"""Gated activations beside PyTorch, Triton, Liger and FlashInfer.
 
     python3 bench/peers/activations.py [--json OUT] [--tokens 1,64,4096] [--only silu_and_mul]
 
@@ -12,6 +12,7 @@ import torch.nn.functional as F
 import triton
 import triton.language as tl
 
+import flashinfer_kernels
 import measure
 from tilewright import ops
 
@@ -105,6 +106,8 @@ def activation(name, t, n):
         forward = LIGER[name]
         case.ways["liger"] = lambda x, y: forward(*x.view(2, t, d))[2]  # the same bytes, as two tensors
         case.unchecked.add("liger")
+    if name == "silu_and_mul" and flashinfer_kernels.AVAILABLE:
+        case.ways["flashinfer"] = lambda x, y: flashinfer_kernels.call("silu_and_mul", x, y, t, d)
     if name == "relu2" and LIGER:
         case.ways["liger"] = lambda x, y: relu_squared_forward(x)
     return case

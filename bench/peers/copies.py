@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Lookups in tables, gathered rows, transposition and rotary embedding, beside PyTorch and Triton.
+"""Lookups in tables, gathered rows, transposition and rotary embedding, beside PyTorch, Triton and FlashInfer.
 
     python3 bench/peers/copies.py [--json OUT] [--tokens 1,64,4096] [--only transpose]
 """
@@ -9,6 +9,7 @@ import torch.nn.functional as F
 import triton
 import triton.language as tl
 
+import flashinfer_kernels
 import measure
 import triton_rows
 from norms import HEADS, POSITIONS, heads_of, random, rotated
@@ -104,6 +105,9 @@ def rope(t, hq, hk, d):
     case.ways[measure.OURS] = lambda q, k, positions, table, qo, ko: ops.rope(q, k, positions, table, q_out=qo, k_out=ko)
     case.ways["triton"] = [lambda q, k, positions, table, qo, ko, run=run: run(q, k, None, None, positions, table, qo, ko)
                            for run in triton_rows.qk_ropes(t, hq, hk, d, 0.0, norm=False)]
+    if flashinfer_kernels.AVAILABLE:
+        case.ways["flashinfer"] = lambda q, k, positions, table, qo, ko: flashinfer_kernels.call(
+            "rope", q, k, qo, ko, table, positions, t, hq, hk, d)
     return case
 
 

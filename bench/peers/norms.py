@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Norms of rows and of heads, with and without rotary embedding, beside PyTorch, Triton and Liger.
+"""Norms of rows and of heads, with and without rotary embedding, beside PyTorch, Triton, Liger and FlashInfer.
 
     python3 bench/peers/norms.py [--json OUT] [--tokens 1,64,4096] [--only rms_norm,qk_norm]
 
-Shapes are those of Qwen3, Llama 3, DeepSeek-V3 and gpt-oss. Liger is measured where its package is there.
+Shapes are those of Qwen3, Llama 3, DeepSeek-V3 and gpt-oss. Liger is measured where its package is there,
+FlashInfer where flashinfer_kernels.py finds it.
 """
 import torch
 import torch.nn.functional as F
 
+import flashinfer_kernels
 import measure
 import triton_rows
 from tilewright import ops
@@ -43,6 +45,8 @@ def rms_norm(t, h):
                            for run in triton_rows.row_norms(t, h, EPS)]
     if LIGER:
         case.ways["liger"] = lambda x, w, y: liger_rms_norm(x, w)
+    if flashinfer_kernels.AVAILABLE:
+        case.ways["flashinfer"] = lambda x, w, y: flashinfer_kernels.call("rms_norm", x, w, y, t, h, EPS)
     return case
 
 
@@ -58,6 +62,11 @@ def fused_add_rms_norm(t, h):
                            for run in triton_rows.row_norms(t, h, EPS, add=True)]
     if LIGER:
         case.ways["liger"] = lambda x, r, w, y, out: fused_add_rms_norm_forward(x, r, w, EPS, 0.0, "llama")[:2]
+    if flashinfer_kernels.AVAILABLE:
+        def in_place(x, r, w, y, out):
+            flashinfer_kernels.call("fused_add_rms_norm", x, r, w, t, h, EPS)
+            return x, r
+        case.ways["flashinfer"] = in_place
     return case
 
 
@@ -89,6 +98,11 @@ def qk_norm(t, hq, hk, d):
     case.ways["triton"] = triton_rows.qk_norms(t, hq, hk, d, EPS)
     if LIGER:
         case.ways["liger"] = lambda q, k, qw, kw, qo, ko: (liger_rms_norm(q, qw), liger_rms_norm(k, kw))
+    if flashinfer_kernels.AVAILABLE:
+        def one_by_one(q, k, qw, kw, qo, ko):
+            flashinfer_kernels.call("head_norm", q, qw, qo, t, hq, d, EPS)
+            flashinfer_kernels.call("head_norm", k, kw, ko, t, hk, d, EPS)
+        case.ways["flashinfer"] = one_by_one
     return case
 
 
