@@ -19,7 +19,8 @@ Layout wgmma_layout_c(int n);                                        ///< 64 x n
 
 /// m x n sums of a warpgroup in registers, which stay where they are: it is never copied. m is a
 /// multiple of 64, n of 8 (s32: see the PTX manual) up to 256. Each thread has m n / 128, blocks of
-/// 64 rows one after the other. Undefined until the first wgmma, which need not accumulate.
+/// 64 rows one after the other. Undefined until fill() or the first wgmma, which need not
+/// accumulate.
 class Accumulator {
  public:
   Accumulator(Type type, int m, int n, SourceLoc at = SourceLoc::here());
@@ -29,6 +30,10 @@ class Accumulator {
   Type type() const { return registers_.type(); }
   int m() const { return m_; }
   int n() const { return n_; }
+  /// Sets all sums, so that they can be read before the first wgmma, which may then accumulate:
+  /// a loop that rescales them needs no first round of its own. wgmma_fence() comes after it.
+  /// Throws Error(user) if a wgmma may still be adding to them.
+  void fill(const Arg& value);
   /// The sums, in the accumulator's own registers. Throws Error(user) if a wgmma may still be
   /// adding to them.
   Fragment read(SourceLoc at = SourceLoc::here()) const;
@@ -39,6 +44,7 @@ class Accumulator {
   int m_, n_;
   // Where the newest wgmma stands: its group, and the regions around it.
   int group_ = 0;
+  bool filled_ = false;
   std::vector<std::uint32_t> regions_;
 };
 

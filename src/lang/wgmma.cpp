@@ -235,21 +235,38 @@ int accumulator_size(Type type, int m, int n, SourceLoc at) {
 Accumulator::Accumulator(Type type, int m, int n, SourceLoc at)
     : registers_(Fragment::undefined(type, accumulator_size(type, m, n, at), at)), m_(m), n_(n) {}
 
+namespace {
+
+void require_waited(const Tracer& tracer, int group, const std::vector<std::uint32_t>& regions,
+                    const char* use, SourceLoc at) {
+  if (group == 0 || tracer.wgmma_waited(group, regions)) return;
+  throw Error(ErrorKind::user,
+              std::string("Accumulator: ") + use +
+                  " while a wgmma may still be adding to it; call wgmma_commit() "
+                  "and wgmma_wait() first, on every path to here",
+              at);
+}
+
+}  // namespace
+
 Fragment Accumulator::read(SourceLoc at) const {
   Tracer& tracer = Tracer::current("Accumulator", at);
-  if (group_ == 0) {
+  if (group_ == 0 && !filled_) {
     throw Error(ErrorKind::user,
                 "Accumulator: read before any wgmma has written it; begin with "
-                "wgmma(sums, a, b, false)",
+                "wgmma(sums, a, b, false), or with fill()",
                 at);
   }
-  if (!tracer.wgmma_waited(group_, regions_)) {
-    throw Error(ErrorKind::user,
-                "Accumulator: read while a wgmma may still be adding to it; call wgmma_commit() "
-                "and wgmma_wait() first, on every path to here",
-                at);
-  }
+  require_waited(tracer, group_, regions_, "read", at);
   return registers_;
+}
+
+void Accumulator::fill(const Arg& value) {
+  Tracer& tracer = Tracer::current("Accumulator", value.at());
+  require_waited(tracer, group_, regions_, "filled", value.at());
+  registers_.fill(value);
+  filled_ = true;
+  tracer.wgmma_fenced = false;
 }
 
 void wgmma_fence(SourceLoc at) {

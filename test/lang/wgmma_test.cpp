@@ -124,8 +124,25 @@ const Mistake kMistakes[] = {
     {"Accumulator: 64 x 40 of s32; it takes f32, f16 or s32, m a multiple of 64, n of 8 up to 256 "
      "(s32: of 16 from 32 on)",
      [] { Accumulator(s32, 64, 40); }},
-    {"Accumulator: read before any wgmma has written it; begin with wgmma(sums, a, b, false)",
+    {"Accumulator: read before any wgmma has written it; begin with wgmma(sums, a, b, false), or "
+     "with fill()",
      [] { Accumulator(f32, 64, 8).read(); }},
+    {"Accumulator: filled while a wgmma may still be adding to it; call wgmma_commit() and "
+     "wgmma_wait() first, on every path to here",
+     [] {
+       Accumulator sums(f32, 64, 8);
+       wgmma_fence();
+       wgmma(sums, tile(64, 64), tile(8, 64), false);
+       sums.fill(0.0f);
+     }},
+    {"wgmma: no wgmma_fence() lies before it; call it before the first wgmma, and after writing "
+     "registers that one uses",
+     [] {
+       Accumulator sums(f32, 64, 8);
+       wgmma_fence();
+       sums.fill(0.0f);
+       wgmma(sums, tile(64, 64), tile(8, 64), true);
+     }},
     {"wgmma_wait: 8 pending groups; it takes 0 (all are done) to 7", [] { wgmma_wait(8); }},
     {"wgmma: A has 128 rows and the sums 64; give each warpgroup its part of A",
      [] {

@@ -58,6 +58,7 @@ struct Case {
   int m, n, k;
   TensorSwizzle swizzle;
   bool a_transposed = false, b_transposed = false, a_in_registers = false;
+  int filled_with = 0;  ///< the sums begin so; 0: the first product overwrites them
 };
 
 /// The tile in shared memory with the elements of the row-major matrix in `from`.
@@ -93,7 +94,13 @@ void multiply(const Case& c, const Tensor& gA, const Tensor& gB, const Tensor& o
   fence_async_proxy(ProxySpace::shared);
   barrier();
   Accumulator sums(c.sum, c.m, c.n);
-  Var accumulate(Arg(false), Uniformity::grid);
+  Var accumulate(Arg(c.filled_with != 0), Uniformity::grid);
+  if (c.filled_with != 0) {
+    sums.fill(c.filled_with);
+    Fragment begun = sums.read();  // and may be read before the first product
+    for (int i = 0; i < begun.size(); ++i)
+      begun[i] = begun[i].get() + begun[i].get();
+  }
   for (int twice = 0; twice < 2; ++twice) {
     if (c.a_in_registers) {
       Fragment fragment = registers_of(gA, c);
@@ -141,6 +148,9 @@ const Case kCases[] = {
     {"tf32, A in registers", tf32, tf32, f32, 64, 8, 16, TensorSwizzle::b64, false, false, true},
     {"e4m3, A in registers", e4m3, e4m3, f32, 64, 8, 64, TensorSwizzle::b64, false, false, true},
     {"s8, A in registers", s8, s8, s32, 64, 8, 64, TensorSwizzle::b64, false, false, true},
+    {"bf16, onto sums of 3", bf16, bf16, f32, 64, 16, 64, TensorSwizzle::b128, false, false, false,
+     3},
+    {"s8, onto sums of -7", s8, s8, s32, 64, 16, 64, TensorSwizzle::b64, false, false, false, -7},
 };
 
 TEST_F(TracedWgmma, MultipliesEveryTypeSwizzleAndDirection) {
@@ -157,7 +167,7 @@ TEST_F(TracedWgmma, MultipliesEveryTypeSwizzleAndDirection) {
         gC);
     std::vector<float> expected;
     for (int i = 0; i < c.m * c.n; ++i) {
-      int sum = 0;
+      int sum = 2 * c.filled_with;
       for (int k = 0; k < c.k; ++k) {
         sum += 2 * a.values[static_cast<std::size_t>(i / c.n * c.k + k)] *
                b.values[static_cast<std::size_t>(i % c.n * c.k + k)];
