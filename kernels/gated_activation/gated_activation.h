@@ -2,6 +2,8 @@
 // Activations of feed-forward layers: y = act(gate) * up, and relu2 with or without a gate.
 #pragma once
 
+#include "kernels/quantize/quant_output.h"
+#include "kernels/rows/row_shape.h"
 #include "kernels/rows/row_tile.h"
 #include "tilewright/operator.h"
 #include "tilewright/trace.h"
@@ -12,6 +14,7 @@
 namespace tilewright {
 
 enum class Activation : std::uint8_t { silu, gelu, gelu_tanh, swigluoai, relu2 };
+inline constexpr std::size_t kActivations = 5;
 
 /// Where gate and up lie in a row of x.
 enum class GateLayout : std::uint8_t {
@@ -25,10 +28,11 @@ enum class ClampGate : std::uint8_t { none, before, after };
 
 /// All of shape [..., N] folded to [T, N].
 struct GatedTensors {
-  View x;                          ///< bf16, f16 or f32; N = 2 d, or d without a gate
-  std::optional<View> bias;        ///< [N] of x's type or f32, added to x in f32
-  std::optional<View> row_weight;  ///< [T] f32: multiplied in before the rounding
-  View y;                          ///< [T, d] of x's type
+  View x;                               ///< bf16, f16 or f32; N = 2 d, or d without a gate
+  std::optional<View> bias = {};        ///< [N] of x's type or f32, added to x in f32
+  std::optional<View> row_weight = {};  ///< [T] f32: multiplied in before the rounding
+  std::optional<View> y = {};           ///< [T, d] of x's type; absent only with quant.q
+  QuantOutputTensors quant = {};
 };
 
 struct GatedOptions {
@@ -37,7 +41,8 @@ struct GatedOptions {
   float alpha = 1.702f;  ///< of swigluoai
   float limit = 7.0f;    ///< above 0: of swigluoai, and of clamp_gate
   ClampGate clamp_gate = ClampGate::none;
-  bool round_act = false;  ///< the activation is rounded to x's type before the product
+  bool round_act = false;         ///< the activation is rounded to x's type before the product
+  QuantOutputOptions quant = {};  ///< with quant.q
 };
 
 /// The specialisation besides the facts of the arguments.
@@ -47,16 +52,25 @@ struct GatedConfig {
   ClampGate clamp_gate = ClampGate::none;
   bool round_act = false;
   rows::RowTile tile;
+  std::optional<rows::RowShape> row = {};  ///< in place of the tile: codes with one scale a row
+  int vector_elems() const { return row ? row->vector_elems : tile.vector_elems; }
+  int threads() const { return row ? row->threads() : tile.threads; }
   friend bool operator==(const GatedConfig&, const GatedConfig&) = default;
 };
+
+inline constexpr int kMaxGatedAccesses = 8;  // of a thread in a row, all held in registers
 
 struct GatedPlan {
   GatedConfig config;
   GatedOptions options;
   GatedTensors tensors;  ///< folded; x and bias with a mode for gate and up
-  TensorArg x_arg, bias_arg, weight_arg, y_arg;
+  TensorArg x_arg;
+  std::optional<TensorArg> bias_arg, weight_arg, y_arg;
+  std::optional<QuantOutputPlan> quant;
+  std::int64_t t = 0, d = 0;  ///< of y and q
   LaunchConfig launch;
   std::int64_t tiles_n = 1;
+  std::int64_t tile_blocks = 0;  ///< the blocks beyond them pad the scales
 
   std::string key() const;
   Traced trace(ptx::Target target) const;
@@ -79,6 +93,12 @@ constexpr std::string_view operator_name(Activation activation) {
   }
   return "";
 }
+
+/// Tuned: the tile of a matrix of y's, or the threads of a row that is quantised as a whole.
+rows::RowTile choose_tile(Activation activation, const DeviceProperties& device, const View& rows,
+                          int vector_elems);
+rows::RowShape choose_row(Activation activation, const DeviceProperties& device, const View& rows,
+                          int vector_elems);
 
 /// Checks the arguments and chooses access width and tile.
 GatedPlan plan_gated_activation(const DeviceProperties& device, const GatedTensors& tensors,

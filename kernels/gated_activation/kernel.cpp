@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device side of the gated activations.
 #include "kernels/gated_activation/gated_activation.h"
+#include "kernels/quantize/quant_writer.h"
+#include "kernels/rows/row_threads.h"
 #include "tilewright/control.h"
 #include "tilewright/fragment.h"
 #include "tilewright/inline_ptx.h"
 #include "tilewright/math.h"
+#include "tilewright/thread.h"
 
+#include <optional>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace tilewright {
 namespace {
@@ -27,57 +32,122 @@ Value cut(const Value& x, const Value& limit) {
   return max(cut_above(x, limit), -limit, NanMode::propagate);
 }
 
+struct GatedParameters {
+  Tensor x;
+  std::optional<Tensor> bias, row_weight, y;
+  Value alpha, limit;
+};
+
 class GatedKernel {
  public:
-  explicit GatedKernel(const GatedPlan& plan) : plan_(plan), config_(plan.config) {}
+  GatedKernel(const GatedPlan& plan, GatedParameters parameters)
+      : plan_(plan), config_(plan.config), p_(std::move(parameters)) {}
 
-  void operator()(const Tensor& x, const Tensor& bias, const Tensor& row_weight, const Tensor& y,
-                  const Value& alpha, const Value& limit, const Value& along) const {
+  /// y alone.
+  void run(const Value& along) const {
+    const Tensor& y = *p_.y;
     const rows::RowShare share =
         rows::row_shares(config_.tile, along, y.shape()[0].value(), y.shape()[1].value()).front();
     if_(share.inside, [&] {
-      auto [gate, up] = pair(x, share);
-      if (plan_.tensors.bias) {
-        auto [gate_bias, up_bias] = pair_of_bias(bias, share.column);
-        gate = gate + gate_bias;
-        up = up + up_bias;
-      }
-      Fragment z = zip_map(
-          gate, up, [&](const Value& g, const Value& u) { return gated(g, u, alpha, limit); });
-      if (plan_.tensors.row_weight) z = z * Value(row_weight(share.row));
-      store(y(share.row, share.column), z.to(y.type()));
+      store(y(share.row, share.column), result(share, constant(pred, true)).to(y.type()));
+    });
+  }
+
+  /// Codes besides y or in its place; the blocks beyond `tile_blocks` pad the scales.
+  void run_quantising(const QuantWriter& writer, const Value& along,
+                      const Value& tile_blocks) const {
+    if (config_.row) {
+      quantise_row(writer);
+      return;
+    }
+    if (plan_.quant->config.coding.layout == ScaleLayout::row) {
+      quantise_tile(writer, along);
+      return;
+    }
+    if_(block_idx().x < tile_blocks, [&] { quantise_tile(writer, along); }).else_([&] {
+      Value thread = (block_idx().x - tile_blocks) * config_.threads() + linear_thread_idx();
+      writer.pad(row_count(), thread);
     });
   }
 
  private:
   using Pair = std::pair<Fragment, Fragment>;  // gate and up in f32
 
-  int elems() const { return config_.tile.vector_elems; }
+  int elems() const { return config_.vector_elems(); }
+  Value row_count() const { return to_value(p_.x.shape()[0].value()); }
 
-  Pair pair(const Tensor& x, const rows::RowShare& at) const {
+  void quantise_tile(const QuantWriter& writer, const Value& along) const {
+    const rows::RowShare share =
+        rows::row_shares(config_.tile, along, p_.x.shape()[0].value(), Int(plan_.d)).front();
+    quantise(writer, {share}, config_.tile.threads_n, [](const RowPart&) { return std::nullopt; });
+  }
+
+  void quantise_row(const QuantWriter& writer) const {
+    const rows::RowThreads threads(*config_.row);
+    Value row = threads.row(row_count().type());
+    Value active = row < row_count();
+    std::vector<rows::RowShare> shares;
+    shares.reserve(static_cast<std::size_t>(config_.row->vectors));
+    for (int j = 0; j < config_.row->vectors; ++j)
+      shares.push_back({row, threads.column(j), active && threads.inside(j)});
+    quantise(writer, shares, config_.row->threads_per_row, [&](const RowPart& part) {
+      return std::optional(threads.largest(writer.largest_of_thread(part)));
+    });
+  }
+
+  template <class LargestOfRow>
+  void quantise(const QuantWriter& writer, const std::vector<rows::RowShare>& shares, int lanes,
+                LargestOfRow&& largest_of_row) const {
+    RowPart part{shares.front().row, shares.front().column, {}, {}, lanes};
+    for (const rows::RowShare& share : shares) {
+      const Fragment z = result(share, share.inside);
+      if (p_.y) store_if(share.inside, (*p_.y)(share.row, share.column), z.to(p_.y->type()));
+      part.inside.push_back(share.inside);
+      part.numbers.push_back(writer.rounded(z));
+    }
+    writer.write(part, largest_of_row(part));
+  }
+
+  /// In f32.
+  Fragment result(const rows::RowShare& share, const Value& inside) const {
+    auto [gate, up] = pair(share, inside);
+    if (p_.bias) {
+      auto [gate_bias, up_bias] = pair_of_bias(share.column, inside);
+      gate = gate + gate_bias;
+      up = up + up_bias;
+    }
+    Fragment z = zip_map(gate, up, [&](const Value& g, const Value& u) { return gated(g, u); });
+    if (p_.row_weight) z = z * load_if(inside, (*p_.row_weight)(share.row), 1)[0].get();
+    return z;
+  }
+
+  Pair pair(const rows::RowShare& at, const Value& inside) const {
+    const Tensor& x = p_.x;
     switch (config_.layout) {
       case GateLayout::halves:
-        return halves(load(x(at.row, 0, at.column), elems()),
-                      load(x(at.row, 1, at.column), elems()));
+        return halves(load_if(inside, x(at.row, 0, at.column), elems()),
+                      load_if(inside, x(at.row, 1, at.column), elems()));
       case GateLayout::interleaved:
-        return alternate(load(x(at.row, at.column * 2), 2 * elems()));
+        return alternate(load_if(inside, x(at.row, at.column * 2), 2 * elems()));
       case GateLayout::none:
         break;
     }
-    Fragment gate = load(x(at.row, at.column), elems()).to(f32);
+    Fragment gate = load_if(inside, x(at.row, at.column), elems()).to(f32);
     return {gate, gate};
   }
 
-  Pair pair_of_bias(const Tensor& bias, const Value& column) const {
+  Pair pair_of_bias(const Value& column, const Value& inside) const {
+    const Tensor& bias = *p_.bias;
     switch (config_.layout) {
       case GateLayout::halves:
-        return halves(load(bias(0, column), elems()), load(bias(1, column), elems()));
+        return halves(load_if(inside, bias(0, column), elems()),
+                      load_if(inside, bias(1, column), elems()));
       case GateLayout::interleaved:
-        return alternate(load(bias(column * 2), 2 * elems()));
+        return alternate(load_if(inside, bias(column * 2), 2 * elems()));
       case GateLayout::none:
         break;
     }
-    Fragment gate = load(bias(column), elems()).to(f32);
+    Fragment gate = load_if(inside, bias(column), elems()).to(f32);
     return {gate, gate};
   }
 
@@ -96,10 +166,11 @@ class GatedKernel {
     return {gate, up};
   }
 
-  Value gated(const Value& gate, const Value& up, const Value& alpha, const Value& limit) const {
+  Value gated(const Value& gate, const Value& up) const {
+    const Value& limit = p_.limit;
     if (config_.activation == Activation::swigluoai) {
       Value g = cut_above(gate, limit);
-      return (cut(up, limit) + 1.0f) * rounded(g * sigmoid_of(g * alpha));
+      return (cut(up, limit) + 1.0f) * rounded(g * sigmoid_of(g * p_.alpha));
     }
     Value g = config_.clamp_gate == ClampGate::before ? cut_above(gate, limit) : gate;
     bool cut_after = config_.clamp_gate == ClampGate::after;
@@ -131,7 +202,7 @@ class GatedKernel {
 
   /// Approximate where the output has 16 bits: the exponent's rounding is |x| 2^-24 of the result.
   Value sigmoid_of(const Value& x) const {
-    if (plan_.y_arg.type == f32) return sigmoid(x);
+    if (plan_.x_arg.type == f32) return sigmoid(x);
     return rcp_approx(exp2_approx(x * -kLog2E) + 1.0f);
   }
 
@@ -143,8 +214,8 @@ class GatedKernel {
     Value square = a * a;
     Value power = square * -kHalfLog2E;
     Value lost = fma(square, -kHalfLog2E, -power);
-    bool squares_exactly = bits(plan_.x_arg.type) == 16 && !plan_.tensors.bias &&
-                           config_.clamp_gate == ClampGate::none;
+    bool squares_exactly =
+        bits(plan_.x_arg.type) == 16 && !p_.bias && config_.clamp_gate == ClampGate::none;
     Value rest = squares_exactly ? lost : fma(fma(a, a, -square), -kHalfLog2E, lost);
     // Of 3 to 19: nothing to flush, and ptxas would guard subnormal operands by 5 instructions.
     Value v = inline_ptx("rcp.approx.ftz.f32 $0, $1;", {f32}, {a + 3.0f}).front();
@@ -160,18 +231,37 @@ class GatedKernel {
 
   const GatedPlan& plan_;
   const GatedConfig& config_;
+  GatedParameters p_;
 };
 
 }  // namespace
 
 Traced GatedPlan::trace(ptx::Target target) const {
   TraceOptions trace_options{
-      .name = std::string(operator_name(config.activation)) + "_" + std::string(name(x_arg.type)),
+      .name = std::string(operator_name(config.activation)) + "_" + std::string(name(x_arg.type)) +
+              (quant ? "_" + std::string(tilewright::name(quant->config.coding.format)) : ""),
       .target = target,
-      .block = {config.tile.threads, 1, 1}};
-  ScalarArg real{f32, {}};
-  return tilewright::trace(trace_options, GatedKernel(*this), x_arg, bias_arg, weight_arg, y_arg,
-                           real, real, rows::divisor_arg());
+      .block = {config.threads(), 1, 1}};
+  using Maybe = std::optional<Tensor>;
+  using MaybeValue = std::optional<Value>;
+  auto body = [this](const Tensor& x, const Maybe& bias, const Maybe& row_weight, const Maybe& y,
+                     const Value& alpha, const Value& limit, const Value& along, const Maybe& q,
+                     const Maybe& scales, const Maybe& scale, const Maybe& encode_scale,
+                     const MaybeValue& floor, const MaybeValue& block_count) {
+    const GatedKernel kernel(*this, {x, bias, row_weight, y, alpha, limit});
+    if (quant) {
+      const QuantWriter writer(quant->config, {q, scales, scale, encode_scale}, *floor);
+      kernel.run_quantising(writer, along, *block_count);
+    } else {
+      kernel.run(along);
+    }
+  };
+  const ScalarArg real{f32, {}};
+  const QuantTraceArgs codes = trace_args(quant);
+  return tilewright::trace(trace_options, body, x_arg, bias_arg, weight_arg, y_arg, real, real,
+                           rows::divisor_arg(), codes.tensors.q, codes.tensors.scales,
+                           codes.tensors.scale, codes.tensors.encode_scale, codes.floor,
+                           codes.row_blocks);
 }
 
 }  // namespace tilewright

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host side of the gated activations: checks, views of gate and up, access width.
 #include "kernels/gated_activation/gated_activation.h"
-#include "kernels/rows/row_tile_space.h"
 #include "tilewright/stream.h"
 
 #include <array>
 #include <cmath>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tilewright {
@@ -20,18 +21,32 @@ void check_shapes(const GatedTensors& t, GateLayout layout, const rows::Caller& 
     caller.refuse("x is " + to_string(t.x) + "; its rows must have an even number of elements");
   }
   std::int64_t d = n / extent_per_output(layout);
-  if (t.y.shape[0] != t.x.shape[0] || t.y.shape[1] != d) {
-    caller.refuse("x is " + to_string(t.x) + " and y " + to_string(t.y) + "; y must have " +
+  if (t.y && (t.y->shape[0] != t.x.shape[0] || t.y->shape[1] != d)) {
+    caller.refuse("x is " + to_string(t.x) + " and y " + to_string(*t.y) + "; y must have " +
                   std::to_string(t.x.shape[0]) + " rows of " + std::to_string(d) + " elements");
   }
   if (t.bias) rows::check_vector(*t.bias, "bias", n, caller);
   if (t.row_weight) rows::check_vector(*t.row_weight, "row_weight", t.x.shape[0], caller);
 }
 
+void check_memory(const GatedTensors& t, const rows::Caller& caller) {
+  const std::pair<const char*, std::optional<View>> inputs[] = {
+      {"x", t.x}, {"bias", t.bias}, {"row_weight", t.row_weight}};
+  const std::pair<const char*, std::optional<View>> outputs[] = {
+      {"y", t.y}, {"q", t.quant.q}, {"scales", t.quant.scales}};
+  for (const auto& [out, written] : outputs) {
+    for (const auto& [in, read] : inputs)
+      if (read && written) rows::check_apart(*read, in, *written, out, caller);
+    if (t.y && written && out != std::string_view("y"))
+      rows::check_apart(*t.y, "y", *written, out, caller);
+  }
+}
+
 void check(const GatedTensors& t, const GatedOptions& options, const rows::Caller& caller) {
   rows::check_real(t.x, "x", caller);
-  if (t.y.type != t.x.type) {
-    caller.refuse("y has type " + std::string(name(t.y.type)) + "; it must be x's type " +
+  if (!t.y && !t.quant.q) caller.refuse("y is absent; it may be where q is given");
+  if (t.y && t.y->type != t.x.type) {
+    caller.refuse("y has type " + std::string(name(t.y->type)) + "; it must be x's type " +
                   std::string(name(t.x.type)));
   }
   if (t.bias) rows::check_like_or_f32(*t.bias, "bias", t.x.type, "x", caller);
@@ -40,9 +55,7 @@ void check(const GatedTensors& t, const GatedOptions& options, const rows::Calle
                   "; it must be f32");
   }
   check_shapes(t, options.layout, caller);
-  rows::check_apart(t.x, "x", t.y, "y", caller);
-  if (t.bias) rows::check_apart(*t.bias, "bias", t.y, "y", caller);
-  if (t.row_weight) rows::check_apart(*t.row_weight, "row_weight", t.y, "y", caller);
+  check_memory(t, caller);
   if (!std::isfinite(options.limit) || options.limit <= 0) {
     caller.refuse("limit=" + std::to_string(options.limit) + "; it must be finite and above 0");
   }
@@ -75,7 +88,7 @@ TensorArg vector_arg(const View& view) {
 
 /// Elements of one access to y; an access to interleaved x is twice as long.
 int vector_elems(const GatedTensors& t, GateLayout layout) {
-  std::vector<View> views{t.y, t.x};
+  std::vector<View> views{*t.y, t.x};
   if (t.bias) views.push_back(*t.bias);
   if (layout != GateLayout::interleaved) return rows::common_vector(t.x.type, views);
   for (std::size_t i = 1; i < views.size(); ++i) {  // pairs, as far as offsets are concerned
@@ -89,17 +102,42 @@ int vector_elems(const GatedTensors& t, GateLayout layout) {
   return rows::common_vector(t.x.type, views);
 }
 
-/// One access a thread: the arithmetic between load and store leaves no registers for more.
-const tune::Space& space_of(Activation activation) {
-  static const std::array<tune::Space, 5> spaces = [] {
-    std::array<tune::Space, 5> made;
-    for (std::size_t i = 0; i < made.size(); ++i) {
-      made[i] =
-          rows::row_tile_space(operator_name(static_cast<Activation>(i)), rows::TileAccesses::one);
-    }
-    return made;
-  }();
-  return spaces[static_cast<std::size_t>(activation)];
+/// Of codes: whole groups, where addresses are not aligned an access splits up.
+int code_vector_elems(const QuantOutputPlan& quant, Type type) {
+  int elems = 128 / bits(type);
+  while (quant.config.group % elems != 0)
+    elems /= 2;
+  return elems;
+}
+
+/// y, or what it would be.
+View rows_of(const GatedTensors& t, GateLayout layout) {
+  if (t.y) return *t.y;
+  return make_view(0, t.x.type, std::array{t.x.shape[0], t.x.shape[1] / extent_per_output(layout)});
+}
+
+/// A whole row's codes, by the threads that hold it.
+void choose_row_of_codes(GatedPlan& plan, const DeviceProperties& device, const View& rows,
+                         const rows::Caller& caller) {
+  const int elems = code_vector_elems(*plan.quant, rows.type);
+  plan.config.row = choose_row(plan.options.activation, device, rows, elems);
+  if (plan.config.row->looped) {
+    caller.refuse("rows have " + std::to_string(plan.d) + " elements; with accesses of " +
+                  std::to_string(elems) + " fp8_token takes at most " +
+                  std::to_string(1024 * kMaxGatedAccesses * elems));
+  }
+  plan.launch.grid.x = rows::row_blocks(plan.t, plan.config.row->rows_of_block(), caller);
+  plan.tile_blocks = plan.launch.grid.x;
+}
+
+void choose_tiles(GatedPlan& plan, const DeviceProperties& device, const View& rows, int elems,
+                  const rows::Caller& caller) {
+  rows::RowTile& tile = plan.config.tile;
+  tile = choose_tile(plan.options.activation, device, rows, elems);
+  plan.tiles_n = rows::tiles_along_row(tile, plan.d);
+  const std::int64_t padding = plan.quant ? plan.quant->padding_blocks(tile.threads) : 0;
+  plan.tile_blocks = rows::row_tile_launch(tile, plan.t, plan.d, caller).grid.x;
+  plan.launch.grid.x = rows::row_blocks(plan.tile_blocks, 1, caller, padding);
 }
 
 }  // namespace
@@ -112,53 +150,63 @@ GatedPlan plan_gated_activation(const DeviceProperties& device, const GatedTenso
   GatedTensors& t = plan.tensors;
   t = tensors;
   t.x = rows::folded(tensors.x, "x", caller);
-  t.y = rows::folded(tensors.y, "y", caller);
+  if (t.y) t.y = rows::folded(*tensors.y, "y", caller);
   check(t, options, caller);
-  std::int64_t d = t.y.shape[1];
+  const View rows = rows_of(t, options.layout);
+  plan.t = rows.shape[0];
+  plan.d = rows.shape[1];
+  plan.quant = plan_quant_output(t.quant, options.quant, rows, caller);
+  const int elems =
+      plan.quant ? code_vector_elems(*plan.quant, t.x.type) : vector_elems(t, options.layout);
   if (options.layout == GateLayout::halves) {
-    t.x = in_halves(t.x, d);
-    if (t.bias) t.bias = in_halves(*t.bias, d);
+    t.x = in_halves(t.x, plan.d);
+    if (t.bias) t.bias = in_halves(*t.bias, plan.d);
   }
-  plan.config = {options.activation, options.layout, options.clamp_gate, options.round_act,
-                 rows::choose_row_tile(space_of(options.activation), device, t.y,
-                                       vector_elems(t, options.layout))};
+  plan.config.activation = options.activation;
+  plan.config.layout = options.layout;
+  plan.config.clamp_gate = options.clamp_gate;
+  plan.config.round_act = options.round_act;
   plan.x_arg = matrix_arg(t.x);
-  plan.y_arg = matrix_arg(t.y);
-  // An absent tensor takes part as y: the traced code does not touch it.
-  plan.bias_arg = t.bias ? vector_arg(*t.bias) : plan.y_arg;
-  plan.weight_arg = t.row_weight ? vector_arg(*t.row_weight) : plan.y_arg;
-  plan.launch = rows::row_tile_launch(plan.config.tile, t.y.shape[0], d, caller);
-  plan.tiles_n = rows::tiles_along_row(plan.config.tile, d);
+  if (t.y) plan.y_arg = matrix_arg(*t.y);
+  if (t.bias) plan.bias_arg = vector_arg(*t.bias);
+  if (t.row_weight) plan.weight_arg = vector_arg(*t.row_weight);
+  if (plan.quant && options.quant.coding.format == QuantFormat::fp8_token) {
+    choose_row_of_codes(plan, device, rows, caller);
+  } else {
+    choose_tiles(plan, device, rows, elems, caller);
+  }
+  plan.launch.block.x = plan.config.threads();
   return plan;
 }
 
 std::string GatedPlan::key() const {
-  std::string text =
-      std::string(operator_name(config.activation)) + "/2 " + rows::to_string(config.tile) +
-      " l=" + std::to_string(static_cast<int>(config.layout)) +
-      " c=" + std::to_string(static_cast<int>(config.clamp_gate)) +
-      (config.round_act ? " round_act" : "") + " | " + to_string(x_arg) + " | " + to_string(y_arg);
-  if (tensors.bias) text += " | bias " + to_string(bias_arg);
-  if (tensors.row_weight) text += " | weight " + to_string(weight_arg);
-  return text;
+  std::string text = std::string(operator_name(config.activation)) + "/3 " +
+                     (config.row ? rows::to_string(*config.row) : rows::to_string(config.tile)) +
+                     " l=" + std::to_string(static_cast<int>(config.layout)) +
+                     " c=" + std::to_string(static_cast<int>(config.clamp_gate)) +
+                     (config.round_act ? " round_act" : "") + " | " + to_string(x_arg);
+  for (const std::optional<TensorArg>* arg : {&y_arg, &bias_arg, &weight_arg})
+    text += " | " + rows::key_text(*arg);
+  return quant ? text + " | " + quant->key() : text;
 }
 
 Parameters GatedPlan::parameters() const {
   Parameters parameters;
   pack(parameters, x_arg, tensors.x);
-  pack(parameters, bias_arg, tensors.bias.value_or(tensors.y));
-  pack(parameters, weight_arg, tensors.row_weight.value_or(tensors.y));
-  pack(parameters, y_arg, tensors.y);
+  if (bias_arg) pack(parameters, *bias_arg, *tensors.bias);
+  if (weight_arg) pack(parameters, *weight_arg, *tensors.row_weight);
+  if (y_arg) pack(parameters, *y_arg, *tensors.y);
   parameters.add(options.alpha);
   parameters.add(options.limit);
   parameters.add(rows::divisor_parameter(tiles_n));
+  if (quant) quant->pack_into(parameters, tile_blocks);
   return parameters;
 }
 
 void gated_activation(const Stream& stream, const GatedTensors& tensors,
                       const GatedOptions& options, SourceLoc at) {
   GatedPlan plan = plan_gated_activation(stream.device().properties(), tensors, options, at);
-  if (plan.tensors.y.shape[0] == 0) return;
+  if (plan.t == 0) return;
   rows::prepare(stream.device(), plan, at).launch(stream, at);
 }
 

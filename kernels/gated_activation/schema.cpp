@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gated activations as the command line and bindings see them.
 #include "kernels/gated_activation/reference.h"
+#include "kernels/quantize/quant_schema.h"
 
 #include <array>
 
 namespace tilewright {
 namespace {
 
-constexpr std::array kReals{bf16, f16, f32};
-constexpr std::array kF32{f32};
-constexpr std::array<TensorSpec, 4> kTensors{{
+constexpr std::array<TensorSpec, 4> kOwnTensors{{
     {.name = "x",
      .role = Role::input,
      .shape = "...,N",
@@ -27,8 +26,13 @@ constexpr std::array<TensorSpec, 4> kTensors{{
      .shape = "T",
      .types = kF32,
      .doc = "a factor for each row"},
-    {.name = "y", .role = Role::output, .shape = "...,D", .types = kReals, .doc = "x's type"},
+    {.name = "y",
+     .role = Role::output,
+     .shape = "...,D",
+     .types = kReals,
+     .doc = "x's type; with quant on demand"},
 }};
+constexpr auto kTensors = joined(kOwnTensors, kQuantOutputTensors);
 
 constexpr std::array<std::string_view, 2> kLayouts{"halves", "interleaved"};
 constexpr std::array<std::string_view, 3> kClamps{"none", "before", "after"};
@@ -58,23 +62,37 @@ constexpr OptionSpec kGated{.name = "gated",
                             .type = OptionType::boolean,
                             .default_text = "false",
                             .doc = "x has two halves; the second one is multiplied in"};
-constexpr std::array kMulOptions{kLayout, kClampGate, kLimit, kRoundAct};
-constexpr std::array kOaiOptions{kLayout, kAlpha, kLimit, kRoundAct};
-constexpr std::array kRelu2Options{kGated};
+constexpr auto kMulOptions =
+    joined(std::array{kLayout, kClampGate, kLimit, kRoundAct}, kQuantOutputOptions);
+constexpr auto kOaiOptions =
+    joined(std::array{kLayout, kAlpha, kLimit, kRoundAct}, kQuantOutputOptions);
+constexpr auto kRelu2Options = joined(std::array{kGated}, kQuantOutputOptions);
 
 // Feed-forward widths of Qwen3-30B-A3B, DeepSeek-V3 and Qwen3-32B; one token.
-constexpr std::array<std::string_view, 5> kMulProblems{
-    "T=8192,N=1536,x=bf16", "T=8192,N=4096,x=bf16", "T=8192,N=24576,x=bf16",
-    "T=8192,N=51200,x=bf16", "T=1,N=24576,x=bf16"};
-constexpr std::array<std::string_view, 2> kOaiProblems{"T=8192,N=5760,x=bf16,layout=interleaved",
-                                                       "T=64,N=5760,x=bf16,layout=interleaved"};
-constexpr std::array<std::string_view, 2> kRelu2Problems{"T=8192,N=12288,x=bf16",
-                                                         "T=8192,N=24576,x=bf16,gated=true"};
+constexpr std::array<std::string_view, 11> kMulProblems{
+    "T=8192,N=1536,x=bf16",
+    "T=8192,N=4096,x=bf16",
+    "T=8192,N=24576,x=bf16",
+    "T=8192,N=51200,x=bf16",
+    "T=1,N=24576,x=bf16",
+    "T=8192,N=24576,x=bf16,quant=fp8_token",
+    "T=8192,N=24576,x=bf16,quant=fp8_block,scale_layout=column_tma",
+    "T=8192,N=24576,x=bf16,quant=mxfp8,scale_layout=swizzle_128x4",
+    "T=8192,N=24576,x=bf16,quant=mxfp4",
+    "T=8192,N=24576,x=bf16,encode_scale=f32,quant=nvfp4,scale_layout=swizzle_128x4",
+    "T=64,N=4096,x=bf16,quant=fp8_block"};
+constexpr std::array<std::string_view, 3> kOaiProblems{
+    "T=8192,N=5760,x=bf16,layout=interleaved", "T=64,N=5760,x=bf16,layout=interleaved",
+    "T=8192,N=5760,x=bf16,layout=interleaved,quant=mxfp4"};
+constexpr std::array<std::string_view, 3> kRelu2Problems{"T=8192,N=12288,x=bf16",
+                                                         "T=8192,N=24576,x=bf16,gated=true",
+                                                         "T=8192,N=12288,x=bf16,quant=fp8_block"};
 
 template <Activation A>
 GatedOptions options_of(const Arguments& arguments) {
   GatedOptions options;
   options.activation = A;
+  options.quant = quant_output_options(arguments);
   if constexpr (A == Activation::relu2) {
     options.layout = arguments.boolean("gated") ? GateLayout::halves : GateLayout::none;
   } else {
@@ -95,10 +113,11 @@ GatedOptions options_of(const Arguments& arguments) {
 }
 
 GatedTensors tensors_of(const Arguments& arguments) {
-  GatedTensors tensors{arguments.tensor("x"), std::nullopt, std::nullopt, arguments.tensor("y")};
-  if (const View* bias = arguments.find("bias")) tensors.bias = *bias;
-  if (const View* weight = arguments.find("row_weight")) tensors.row_weight = *weight;
-  return tensors;
+  return {.x = arguments.tensor("x"),
+          .bias = optional_view(arguments, "bias"),
+          .row_weight = optional_view(arguments, "row_weight"),
+          .y = optional_view(arguments, "y"),
+          .quant = quant_output_tensors(arguments)};
 }
 
 template <Activation A>
@@ -107,7 +126,9 @@ std::vector<OutputSpec> outputs(const Arguments& arguments) {
   if (x.rank < 1) arguments.fail("x has rank 0; it must have the modes [..., N]");
   std::vector<std::int64_t> shape(x.shape.begin(), x.shape.begin() + x.rank);
   if (options_of<A>(arguments).layout != GateLayout::none) shape.back() /= 2;
-  return {{"y", x.type, std::move(shape)}};
+  std::vector<OutputSpec> specs{{"y", x.type, std::move(shape)}};
+  add_quant_outputs(arguments, specs);
+  return specs;
 }
 
 template <Activation A>
@@ -118,33 +139,34 @@ void launch(const Device&, const Stream& stream, const Arguments& arguments) {
 template <Activation A>
 void reference(const Arguments& arguments, HostTensors& tensors) {
   gated_activation_reference(options_of<A>(arguments), tensors);
+  quant_output_reference(arguments, tensors);
 }
 
 /// Contract, I 3.1: half an ulp of the output and c = 32 (f32) or 16 units of 2^-24. The argument
 /// of exp, up to 128 in size, has an error of its own: 2^-24 of it in approximate code, which
 /// writes 16 bits, and 2^-24 of the cubic in gelu_tanh. Sigmoids below 2^-126 may become 0.
 template <Activation A>
-Tolerance tolerance(const Arguments& arguments, std::string_view) {
+Tolerance tolerance(const Arguments& arguments, std::string_view output) {
   Type type = arguments.tensor("x").type;
   constexpr bool kHasExp = A != Activation::relu2;
   double units = type == f32 ? 32 : 16;
   if (kHasExp && (type != f32 || A == Activation::gelu_tanh)) units += 128;
-  double relative = rows::half_ulp(type) + units * 0x1p-24;
+  double error = units * 0x1p-24;
   if constexpr (kHasExp) {
     // Rounding to a type and only then multiplying may land on the neighbour of a tie.
-    if (arguments.boolean("round_act")) relative += 2 * rows::half_ulp(type);
+    if (arguments.boolean("round_act")) error += 2 * rows::half_ulp(type);
   }
-  return {.relative = relative, .absolute = rows::half_tiniest(type) + (kHasExp ? 0x1p-110 : 0)};
+  if (const auto codes = quant_output_tolerance(arguments, output, error)) return *codes;
+  return {.relative = rows::half_ulp(type) + error,
+          .absolute = rows::half_tiniest(type) + (kHasExp ? 0x1p-110 : 0)};
 }
 
 std::int64_t bytes(const Arguments& arguments) {
-  std::int64_t total = size_bytes(arguments.tensor("x"));
-  total += size_bytes(arguments.tensor("y"));
-  for (const char* name : {"bias", "row_weight"}) {
-    if (const View* view = arguments.find(name)) total += size_bytes(*view);
-  }
-  return total;
+  return bytes_of_inputs(arguments) + bytes_of_outputs(arguments);
 }
+
+/// Products of numbers of about 4.
+void fill(const Problem&, std::vector<Array>& inputs) { fill_quant_scales(inputs, 16); }
 
 template <Activation A>
 std::vector<Traced> trace(const Arguments& arguments, ptx::Target target) {
@@ -171,23 +193,28 @@ constexpr Operator make_operator(std::string_view formula, std::string_view doc,
           .tolerance = tolerance<A>,
           .bytes = bytes,
           .trace = trace<A>,
+          .fill = fill,
           .bench_problems = problems};
 }
 
 constexpr Operator kSilu = make_operator<Activation::silu>(
-    "y = gate / (1 + exp(-gate)) * up", "SiLU of the gate times the other half (SwiGLU).",
-    kMulOptions, kMulProblems);
+    "y = gate / (1 + exp(-gate)) * up",
+    "SiLU of the gate times the other half (SwiGLU), also as codes with scales.", kMulOptions,
+    kMulProblems);
 constexpr Operator kGelu = make_operator<Activation::gelu>(
-    "y = gate / 2 * erfc(-gate / sqrt(2)) * up", "GELU of the gate times the other half (GeGLU).",
-    kMulOptions, kMulProblems);
+    "y = gate / 2 * erfc(-gate / sqrt(2)) * up",
+    "GELU of the gate times the other half (GeGLU), also as codes with scales.", kMulOptions,
+    kMulProblems);
 constexpr Operator kGeluTanh = make_operator<Activation::gelu_tanh>(
     "y = gate / 2 * (1 + tanh(sqrt(2 / pi) * (gate + 0.044715 gate^3))) * up",
-    "GELU by tanh of the gate times the other half.", kMulOptions, kMulProblems);
+    "GELU by tanh of the gate times the other half, also as codes with scales.", kMulOptions,
+    kMulProblems);
 constexpr Operator kSwigluoai = make_operator<Activation::swigluoai>(
     "y = g * sigmoid(alpha * g) * (clamp(up, -limit, limit) + 1), g = min(gate, limit)",
-    "The clamped SwiGLU of gpt-oss.", kOaiOptions, kOaiProblems);
+    "The clamped SwiGLU of gpt-oss, also as codes with scales.", kOaiOptions, kOaiProblems);
 constexpr Operator kRelu2 = make_operator<Activation::relu2>(
-    "y = max(x, 0)^2, or max(gate, 0)^2 * up", "Squared ReLU.", kRelu2Options, kRelu2Problems);
+    "y = max(x, 0)^2, or max(gate, 0)^2 * up", "Squared ReLU, also as codes with scales.",
+    kRelu2Options, kRelu2Problems);
 
 }  // namespace
 

@@ -63,12 +63,12 @@ Value reciprocal(const Value& x) {
 Value finite_or_zero(const Value& scale) { return select(abs(scale) == kInfinity, 0.0f, scale); }
 
 /// Of two products: below 1 / scale, so that the rest is more than 0, and infinite elements stay
-/// so; 0 for 0. Corrected once: a step of Newton's, 2^-40 above it, see Quotient.
+/// so; 0 for 0. Corrected: a step of Newton's, 2^-40 above it, see Quotient.
 Value inverse_of(Division division, const Value& scale) {
   if (division == Division::two_products) {
     return select(scale == 0.0f, 0.0f, reciprocal(scale)) * 0x0.fffffcp0f;
   }
-  if (division != Division::corrected_once) return constant(f32, 1.0f) / scale;
+  if (division != Division::corrected) return constant(f32, 1.0f) / scale;
   Value near = reciprocal(scale);
   return fma(fma(-finite_or_zero(scale), near, 1.0f) + 0x1p-40f, near, near);
 }
@@ -94,33 +94,36 @@ Value sixth_of(const Value& x) {
 
 // Quotients need correct remainders, which lose bits below 2^-149: a scale of at least 2^-92 and a
 // quotient of at least 2^-10, half the smallest code, keep them.
-Division division_of(const QuantCoding& coding, bool exact, float floor, Type elements) {
+Division division_of(const QuantCoding& coding, bool exact, float floor) {
   constexpr float kLeastFloor = 448 * 0x1p-92f;
   if (!exact || coding.scale_type == ue8m0) return Division::product;
   if (coding.format == QuantFormat::nvfp4) return Division::two_products;
   const bool given = coding.format == QuantFormat::fp8_tensor;
-  if (given || floor < kLeastFloor) return Division::exact;
-  return bits(elements) == 16 ? Division::corrected_once : Division::corrected;
+  return given || floor < kLeastFloor ? Division::exact : Division::corrected;
 }
 
 Value larger(const Value& a, const Value& b) { return max(a, b, NanMode::propagate); }
 
-// Corrected division (Markstein): the reciprocal is correctly rounded, the first quotient within
-// two units of the last place, the second within one, the third correctly rounded. Remainders are
-// taken negative, so that -0 keeps its sign, and of 0 instead of an infinite scale, so that finite
-// elements give 0.
+// Corrected division: the first quotient q is v times the reciprocal y, the second q + (v - q s) y.
+// Remainders are taken negative, so that -0 keeps its sign, and of 0 instead of an infinite scale,
+// so that finite elements give 0.
 //
-// One correction leaves a quotient within 2^-45 of the exact one, rounded; so does the sum of the
-// products with a reciprocal's two parts. That rounds to the other side of a code's boundary b only
-// if the exact quotient is as near to half a unit beside b. It is not with a scale of e4m3, where
-// b and the scale have 7 bits, and b times it is a number of f32. For elements of 11 bits, b of
-// 5 bits and scales of 24, write all as integers: v = b s + h, with h = s 2^-20 or less, leaves a
-// multiple of v's unit that is too small for one, but at the least b, 2^-10, with s = 2^24 - 1:
-// then b 2^24 / s has to come out above, as it does where the reciprocal is not below 2^-24.
+// Rounding v / s and rounding the second quotient differ only if v / s and v / s + (v / s - q)
+// (s y - 1) lie on both sides of the middle between two numbers of f32. Beside it, q is one of
+// them, for |s y - 1| < 2^-24 if y is rounded correctly: half a unit away. In halves of a unit,
+// v / s is D / S from the middle, D an integer that is not 0 and S < 2^24 the significand of s, and
+// the error at most S 2^-48 (1 + 1 / S) < 1 / S. That y is not quite rounded correctly matters for
+// S beyond 2^24 (1 - 2^-15) alone. There, next to a boundary of e4m3, which is an odd number of L
+// bits, D is a multiple of 2^(L-1); where that is 1, y is above the reciprocal and the error less
+// than 1 / S. (Tested for all S and boundaries.)
+//
+// The sum of the products with a reciprocal's two parts is within 2^-45 of the quotient, rounded.
+// That is on the other side of a boundary b of e2m1 only if the exact quotient is as near to half a
+// unit beside it, and not with a scale of e4m3, where b and the scale have 7 bits, and b times it
+// is a number of f32.
 Quotient::Quotient(Division division, const Value& scale)
     : division_(division), scale_(scale), inverse_(inverse_of(division, scale)) {
-  if (division == Division::corrected || division == Division::corrected_once)
-    divisor_.emplace(finite_or_zero(scale));
+  if (division == Division::corrected) divisor_.emplace(finite_or_zero(scale));
   if (division == Division::exact) divisor_.emplace(scale);
   if (division == Division::two_products) {
     Value error = fma(-scale, inverse_, 1.0f);
@@ -136,9 +139,7 @@ Value Quotient::operator()(const Value& v) const {
     case Division::product:
       return v * inverse_;
     case Division::corrected:
-      return corrected_twice(v);
-    case Division::corrected_once:
-      return corrected(v * inverse_, v);
+      return corrected(v);
     case Division::two_products:
       break;
   }
@@ -153,18 +154,15 @@ Fragment Quotient::codes(const Fragment& elements, Type element) const {
     const Value far = scale_ * 1024.0f;
     auto quotient = [&](const Value& v) {
       Value cut = max(min(v, far, NanMode::propagate), -far, NanMode::propagate);
-      return corrected_twice(cut);
+      return corrected(cut);
     };
     codes.assign(map(elements, quotient).to(element));
   }).else_([&] { codes.assign(map(elements, *this).to(element)); });
   return codes;
 }
 
-Value Quotient::corrected_twice(const Value& v) const {
-  return corrected(corrected(v * inverse_, v), v);
-}
-
-Value Quotient::corrected(const Value& quotient, const Value& v) const {
+Value Quotient::corrected(const Value& v) const {
+  Value quotient = v * inverse_;
   return fma(fma(quotient, *divisor_, -v), -inverse_, quotient);
 }
 
@@ -240,21 +238,30 @@ Value scale_value(const QuantCoding& coding, const Value& stored) {
   return (coding.scale_type == ue8m0 ? stored.bitcast(ue8m0) : stored).to(f32);
 }
 
-Element scale_element(ScaleLayout layout, const Tensor& scales, const Value& row,
-                      const Value& group) {
+Tensor scales_of_row(ScaleLayout layout, const Tensor& scales, const Value& row) {
   switch (layout) {
     case ScaleLayout::row:
-      return scales(row, group);
+      return scales(row, _);
     case ScaleLayout::column_tma:
-      return scales(group, row);
+      return scales(_, row);
     case ScaleLayout::packed_ue8m0:
-      return scales(group / 4, row, group % 4);
+      return scales(_, row, _);
     case ScaleLayout::swizzle_128x4:
-      return scales.element(coord({row / 128, group / 4, row % 32, row % 128 / 32, group % 4}));
+      return scales.slice(coord({row / 128, _, row % 32, row % 128 / 32, _}));
     case ScaleLayout::swizzle_8x4:
       break;
   }
-  return scales(row / 8, group / 4, row % 8, group % 4);
+  return scales(row / 8, _, row % 8, _);
+}
+
+Element scale_in_row(ScaleLayout layout, const Tensor& of_row, const Value& group) {
+  const bool words = layout != ScaleLayout::row && layout != ScaleLayout::column_tma;
+  return words ? of_row(group / 4, group % 4) : of_row(group);
+}
+
+Element scale_element(ScaleLayout layout, const Tensor& scales, const Value& row,
+                      const Value& group) {
+  return scale_in_row(layout, scales_of_row(layout, scales, row), group);
 }
 
 void pad_groups(ScaleLayout layout, const Tensor& scales, const Value& row, std::int64_t groups_n) {

@@ -9,19 +9,17 @@
 
 namespace tilewright {
 
-/// How elements are divided by their scale. `corrected` gives the quotients of `exact`, the two
-/// below it the codes.
+/// How elements are divided by their scale. All but `product` give the codes of `exact`.
 enum class Division : std::uint8_t {
-  exact,           ///< any operands: corrected, or with odd scales an instruction sequence
-  corrected,       ///< reciprocal, then two corrections: scales of 2^-92 and more
-  corrected_once,  ///< the same with one: elements of 16 bits, to codes of e4m3
-  two_products,    ///< by a reciprocal in two parts: scales of e4m3, to codes of e2m1
-  product          ///< by the reciprocal: powers of two, and `exact=false`
+  exact,         ///< any operands: corrected, or with odd scales an instruction sequence
+  corrected,     ///< by the reciprocal, then a correction: scales of 2^-92 and more, to e4m3
+  two_products,  ///< by a reciprocal in two parts: scales of e4m3, to codes of e2m1
+  product        ///< by the reciprocal: powers of two, and `exact=false`
 };
 
-/// What gives the codes of `exact` for elements of a type, or products with the reciprocal. `floor`
-/// is the least largest magnitude of fp8.
-Division division_of(const QuantCoding& coding, bool exact, float floor, Type elements);
+/// What gives the codes of `exact`, or products with the reciprocal. `floor` is the least largest
+/// magnitude of fp8.
+Division division_of(const QuantCoding& coding, bool exact, float floor);
 
 /// Division of many elements by one scale.
 class Quotient {
@@ -32,8 +30,7 @@ class Quotient {
   Fragment codes(const Fragment& elements, Type element) const;
 
  private:
-  Value corrected_twice(const Value& v) const;
-  Value corrected(const Value& quotient, const Value& v) const;
+  Value corrected(const Value& v) const;
 
   Division division_;
   Value scale_, inverse_;
@@ -80,6 +77,9 @@ class GroupCodes {
 /// The number that a stored scale stands for, in f32.
 Value scale_value(const QuantCoding& coding, const Value& stored);
 
+/// The scales of a row in a tensor of the layout's modes, and a group's of them.
+Tensor scales_of_row(ScaleLayout layout, const Tensor& scales, const Value& row);
+Element scale_in_row(ScaleLayout layout, const Tensor& of_row, const Value& group);
 /// The scale of a group in a tensor of the layout's modes.
 Element scale_element(ScaleLayout layout, const Tensor& scales, const Value& row,
                       const Value& group);

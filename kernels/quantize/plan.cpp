@@ -35,7 +35,7 @@ QuantizeConfig configure(const DeviceProperties& device, const QuantizeTensors& 
                          const rows::Caller& caller) {
   QuantizeConfig config;
   config.coding = coding;
-  config.division = division_of(coding, options.exact, options.floor, t.x.type);
+  config.division = division_of(coding, options.exact, options.floor);
   config.h = t.x.shape[1];
   config.group = group_elems(coding.format, config.h);
   if (coding.format == QuantFormat::fp8_block2d) {

@@ -49,7 +49,7 @@ std::optional<QuantOutputPlan> plan_quant_output(const QuantOutputTensors& tenso
   QuantOutputConfig& config = plan.config;
   config.coding = {coding.format, t.q->type, t.scales->type, coding.rule, coding.layout};
   config.rounded = options.from == QuantFrom::f32 ? f32 : rows.type;
-  config.division = division_of(config.coding, coding.exact, coding.floor, config.rounded);
+  config.division = division_of(config.coding, coding.exact, coding.floor);
   config.h = rows.shape[1];
   config.group = group_elems(coding.format, config.h);
   t.scales = scales_view(*t.scales, config.coding, *t.q, caller);
@@ -70,11 +70,18 @@ std::string QuantOutputPlan::key() const {
          to_string(*args.q) + " | " + to_string(*args.scales);
 }
 
-void QuantOutputPlan::pack_into(Parameters& parameters) const {
+void QuantOutputPlan::pack_into(Parameters& parameters, std::int64_t row_blocks) const {
   pack(parameters, *args.q, *tensors.q);
   pack(parameters, *args.scales, *tensors.scales);
   if (args.scale) pack(parameters, *args.scale, *tensors.scale);
   if (args.encode_scale) pack(parameters, *args.encode_scale, *tensors.encode_scale);
+  parameters.add(floor);
+  parameters.add(static_cast<std::int32_t>(row_blocks));
+}
+
+QuantTraceArgs trace_args(const std::optional<QuantOutputPlan>& plan) {
+  if (!plan) return {};
+  return {plan->args, ScalarArg{f32, {}}, ScalarArg{s32, {1, 0, 2'147'483'647}}};
 }
 
 std::int64_t QuantOutputPlan::padding_blocks(int threads) const {

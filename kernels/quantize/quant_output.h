@@ -47,10 +47,18 @@ struct QuantOutputPlan {
   float floor = 0;
 
   std::string key() const;
-  void pack_into(Parameters& parameters) const;  ///< q, scales, scale and encode_scale in order
+  /// As QuantTraceArgs are; `row_blocks` is where the blocks begin that pad the scales.
+  void pack_into(Parameters& parameters, std::int64_t row_blocks) const;
   /// Of `threads`, behind those of rows: each writes a word that pads the scales.
   std::int64_t padding_blocks(int threads) const;
 };
+
+/// What a trace takes for codes: all absent without a plan.
+struct QuantTraceArgs {
+  QuantOutputArguments<TensorArg> tensors;
+  std::optional<ScalarArg> floor, row_blocks;
+};
+QuantTraceArgs trace_args(const std::optional<QuantOutputPlan>& plan);
 
 /// Nothing without q. `rows` has q's shape folded to [T, H], and the operator's type.
 /// Throws Error(user) for what quantize refuses, and for scales that overlap q.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that quantise what they compute: against float64, and bit for bit against the same
-// operator followed by quantize.
+// Norms that quantise what they compute: against float64, and bit for bit against the norm followed
+// by quantize.
 #include "kernels/fused_add_rms_norm/fused_add_rms_norm.h"
 #include "kernels/layer_norm/layer_norm.h"
-#include "kernels/quantize/quantize.h"
+#include "kernels/quantize/quant_output_fixture.h"
 #include "kernels/rms_norm/rms_norm.h"
-#include "operator_fixture.h"
 
 #include <array>
 #include <cmath>
@@ -14,85 +13,17 @@
 namespace tilewright {
 namespace {
 
-using test::OperatorTest;
-using test::Options;
+using test::kQuantFormats;
+using test::kScalesOfGroups;
 using test::Placement;
+using test::ScalesOfGroups;
+using test::Work;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::array kFormats{"fp8_tensor", "fp8_token", "fp8_block", "mxfp8", "mxfp4", "nvfp4"};
 
-struct Layout {
-  const char *format, *layout, *scale_type;
-};
-constexpr Layout kLayouts[] = {
-    {"fp8_block", "column_tma", "f32"}, {"fp8_block", "packed_ue8m0", "ue8m0"},
-    {"mxfp8", "packed_ue8m0", "f32"},   {"mxfp8", "swizzle_128x4", "f32"},
-    {"mxfp4", "swizzle_8x4", "f32"},    {"nvfp4", "swizzle_128x4", "f32"},
-    {"nvfp4", "swizzle_8x4", "f32"},
-};
-
-/// An operator with its inputs and options.
-struct Work {
-  const Operator& op;
-  std::vector<Array> inputs;
-  Options options = {};
-};
-
-class QuantOutput : public OperatorTest {
+class QuantOutput : public test::QuantOutputTest {
  protected:
-  static std::vector<Array> scales_for(const std::string& format) {
-    if (format == "fp8_tensor") return {make_array("scale", f32, {1}, std::array{0.01})};
-    if (format == "nvfp4") return {make_array("encode_scale", f32, {1}, std::array{600.0})};
-    return {};
-  }
-
-  /// Runs the operator with codes, checks them against float64 and against what quantize makes of
-  /// the operator's own output, and returns q and scales.
-  std::vector<Array> check(Work work, const std::string& format, const Options& coding = {},
-                           Placement placement = {}) {
-    const std::vector<Array> given = scales_for(format);
-    work.inputs.insert(work.inputs.end(), given.begin(), given.end());
-    std::vector<Array> codes;
-    for (const char* from : {"f32", "via_x_dtype"}) {
-      SCOPED_TRACE(std::string(work.op.schema.name) + " " + format + " from " + from);
-      Options options = work.options;
-      options.insert(options.end(), coding.begin(), coding.end());
-      options.insert(options.end(), {{"quant", format}, {"quant_from", from}});
-      codes = last_two(run(work.op, work.inputs, options, placement));
-      expect_equal(codes, unfused(work, given, format, coding, placement, from));
-    }
-    return codes;
-  }
-
-  static std::vector<Array> last_two(std::vector<Array> outputs) {
-    outputs.erase(outputs.begin(), outputs.end() - 2);
-    return outputs;
-  }
-
-  std::vector<Array> unfused(const Work& work, const std::vector<Array>& given,
-                             const std::string& format, const Options& coding, Placement placement,
-                             const std::string& from) {
-    std::vector<Array> inputs = work.inputs;
-    inputs.resize(inputs.size() - given.size());
-    Options options = work.options;
-    if (from == "f32") options.emplace_back("out_type", "f32");
-    Array y = run(work.op, inputs, options, placement).front();
-    y.name = "x";
-    std::vector<Array> rows{y};
-    rows.insert(rows.end(), given.begin(), given.end());
-    Options quantize = coding;
-    quantize.emplace_back("format", format);
-    return run(quantize_operator(), rows, quantize);
-  }
-
-  static void expect_equal(const std::vector<Array>& fused, const std::vector<Array>& unfused) {
-    for (std::size_t i = 0; i < 2; ++i) {
-      EXPECT_EQ(fused[i].shape, unfused[i].shape) << unfused[i].name;
-      EXPECT_EQ(fused[i].bytes, unfused[i].bytes) << unfused[i].name;
-    }
-  }
-
   static Work rms(std::int64_t t, std::int64_t h, Type type = bf16) {
     return {rms_norm_operator(), {random("x", type, {t, h}, 3), random("w", type, {h}, 1, 2)}};
   }
@@ -113,7 +44,7 @@ class QuantOutput : public OperatorTest {
 };
 
 TEST_F(QuantOutput, EqualsTheNormFollowedByQuantize) {
-  for (const char* format : kFormats) {
+  for (const char* format : kQuantFormats) {
     for (Type type : {bf16, f16, f32}) {
       check(rms(5, 384, type), format);
       check(add(5, 384, type), format);
@@ -138,7 +69,7 @@ TEST_F(QuantOutput, TakesEveryWidth) {
 }
 
 TEST_F(QuantOutput, WritesEveryLayoutWithItsPadding) {
-  for (const Layout& each : kLayouts) {
+  for (const ScalesOfGroups& each : kScalesOfGroups) {
     for (std::int64_t t : {1, 3, 130}) {
       check(rms(t, 640), each.format,
             {{"scale_layout", each.layout}, {"scale_type", each.scale_type}});
@@ -230,7 +161,7 @@ TEST_F(QuantOutput, WritesNumbersToo) {
 }
 
 TEST_F(QuantOutput, GivesARowTheSameBitsAloneAndAmongOthers) {
-  for (const char* format : kFormats) {
+  for (const char* format : kQuantFormats) {
     Work all = rms(70, 512);
     const std::vector<Array> given = scales_for(format);
     all.inputs.insert(all.inputs.end(), given.begin(), given.end());
@@ -261,7 +192,7 @@ TEST_F(QuantOutput, QuantisesHardNumbers) {
     values[512 + i] = i == 100 ? kInfinity : 1.0;                    // its own group is NaN
     values[768 + i] = i == 7 ? kNan : static_cast<double>(i) - 128;  // the whole row is NaN
   }
-  for (const char* format : kFormats) {
+  for (const char* format : kQuantFormats) {
     for (Type type : {bf16, f32})
       check(of_rows(type, 4, values), format);
   }

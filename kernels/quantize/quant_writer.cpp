@@ -9,63 +9,60 @@
 
 namespace tilewright {
 
-Value QuantWriter::largest_of_thread(std::span<const rows::RowShare> shares,
-                                     std::span<const Fragment> numbers) const {
+Value QuantWriter::largest_of_thread(const RowPart& part) const {
   Var largest(f32, 0.0f);
-  for (std::size_t j = 0; j < shares.size(); ++j)
-    largest = larger(largest, select(shares[j].inside, largest_magnitude(numbers[j]), 0.0f));
+  for (std::size_t j = 0; j < part.numbers.size(); ++j)
+    largest = larger(largest, select(part.inside[j], largest_magnitude(part.numbers[j]), 0.0f));
   return largest;
 }
 
-void QuantWriter::write(std::span<const rows::RowShare> shares, std::span<const Fragment> numbers,
-                        int lanes, const std::optional<Value>& largest_of_row) const {
-  const rows::RowShare& first = shares.front();
-  if (t_.scale) {
-    const Value scale = (*t_.scale)(0);
-    write_group(shares, numbers, first.row == 0 && first.column == 0,
-                GroupCodes::of_scale(config_.coding, config_.division, scale));
-    return;
-  }
-  if (largest_of_row) {
-    write_group(shares, numbers, first.column == 0,
-                GroupCodes::of_largest(config_.coding, config_.division, *largest_of_row, floor_));
-    return;
-  }
+void QuantWriter::write(const RowPart& part, const std::optional<Value>& largest_of_row) const {
   const auto group = static_cast<int>(config_.group);
-  const int accesses = group / numbers.front().size();  // of a group
-  const int width = std::min(accesses, lanes);          // threads of a group
+  const Value scales_row = t_.scale ? constant(s32, 0) : part.row;
+  const Row row{(*t_.q)(part.row, _), scales_of_row(config_.coding.layout, *t_.scales, scales_row),
+                t_.scale ? part.row == 0 && part.column == 0 : part.column % group == 0,
+                part.column / group};
+  if (t_.scale || largest_of_row) {
+    const GroupCodes codes =
+        t_.scale
+            ? GroupCodes::of_scale(config_.coding, config_.division, (*t_.scale)(0))
+            : GroupCodes::of_largest(config_.coding, config_.division, *largest_of_row, floor_);
+    write_group(part, row, 0, part.numbers.size(), codes);
+    return;
+  }
+  const int accesses = group / part.numbers.front().size();  // of a group
+  const int width = std::min(accesses, part.lanes);          // threads of a group
   const auto together = static_cast<std::size_t>(accesses / width);
-  TW_ASSERT(width <= 32 && shares.size() % together == 0, "a warp holds its groups");
+  TW_ASSERT(width <= 32 && part.numbers.size() % together == 0, "a warp holds its groups");
   const Value parameter = t_.encode_scale ? Value((*t_.encode_scale)(0)) : floor_;
-  for (std::size_t j = 0; j < shares.size(); j += together) {
-    const auto mine = shares.subspan(j, together);
-    const auto elements = numbers.subspan(j, together);
-    Var largest(f32, 0.0f);
-    for (const Fragment& access : elements)
-      largest = larger(largest, largest_magnitude(access));
+  for (std::size_t j = 0; j < part.numbers.size(); j += together) {
+    Var largest(largest_magnitude(part.numbers[j]));
+    for (std::size_t i = 1; i < together; ++i)
+      largest = larger(largest, largest_magnitude(part.numbers[j + i]));
     const Value of_group = warp_reduce(largest, larger, width);
-    write_group(mine, elements, mine.front().column % group == 0,
+    write_group(part, row, j, together,
                 GroupCodes::of_largest(config_.coding, config_.division, of_group, parameter));
   }
 }
 
-/// `starts`: the thread has the group's first element.
-void QuantWriter::write_group(std::span<const rows::RowShare> shares,
-                              std::span<const Fragment> numbers, const Value& starts,
-                              const GroupCodes& codes) const {
-  const rows::RowShare& first = shares.front();
+/// Without a branch, so that the accesses' instructions mix.
+void QuantWriter::write_group(const RowPart& part, const Row& row, std::size_t first,
+                              std::size_t count, const GroupCodes& codes) const {
   const ScaleLayout layout = config_.coding.layout;
+  const int step = part.lanes * part.numbers.front().size();  // between accesses
+  const Value starts = part.inside[first] && row.starts;
+  const Value group = row.group + static_cast<int>(first) * step / static_cast<int>(config_.group);
+  Fragment stored(t_.scales->type(), 1);
+  stored[0] = codes.stored();
+  store_if(starts, scale_in_row(layout, row.scales, group), stored);
   const std::int64_t groups_n = config_.groups_of_row();
-  if_(first.inside && starts, [&] {
-    const Value group = first.column / static_cast<int>(config_.group);
-    scale_element(layout, *t_.scales, t_.scale ? constant(s32, 0) : first.row, group) =
-        codes.stored();
-    if (padded_groups(layout, groups_n) == groups_n) return;
-    if_(group == static_cast<int>(groups_n) - 1,
-        [&] { pad_groups(layout, *t_.scales, first.row, groups_n); });
-  });
-  for (std::size_t j = 0; j < shares.size(); ++j) {
-    store_if(shares[j].inside, (*t_.q)(shares[j].row, shares[j].column), codes(numbers[j].to(f32)));
+  if (padded_groups(layout, groups_n) != groups_n) {
+    if_(starts && group == static_cast<int>(groups_n) - 1,
+        [&] { pad_groups(layout, *t_.scales, part.row, groups_n); });
+  }
+  for (std::size_t j = first; j < first + count; ++j) {
+    store_if(part.inside[j], row.q(part.column + static_cast<int>(j) * step),
+             codes(part.numbers[j].to(f32)));
   }
 }
 

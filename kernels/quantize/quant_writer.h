@@ -3,13 +3,20 @@
 #pragma once
 
 #include "kernels/quantize/quant_output.h"
-#include "kernels/rows/row_share.h"
 #include "tilewright/fragment.h"
 
 #include <optional>
-#include <span>
+#include <vector>
 
 namespace tilewright {
+
+/// What a thread has of a row: accesses, `lanes` of them apart.
+struct RowPart {
+  Value row, column;              ///< of the first access
+  std::vector<Value> inside;      ///< a predicate for each
+  std::vector<Fragment> numbers;  ///< QuantWriter::rounded()
+  int lanes = 1;  ///< neighbours that have accesses in turn: a power of two or whole warps
+};
 
 class QuantWriter {
  public:
@@ -23,20 +30,23 @@ class QuantWriter {
 
   /// Whether write() wants the row's largest magnitude: all threads' own, reduced by the caller.
   bool needs_largest_of_row() const { return config_.coding.format == QuantFormat::fp8_token; }
-  Value largest_of_thread(std::span<const rows::RowShare> shares,
-                          std::span<const Fragment> numbers) const;
+  Value largest_of_thread(const RowPart& part) const;
 
-  /// Writes what a thread has of a row, and scales. All threads of the warp take part; `lanes`
-  /// neighbours, a power of two or whole warps, have the row's accesses in turn.
-  void write(std::span<const rows::RowShare> shares, std::span<const Fragment> numbers, int lanes,
-             const std::optional<Value>& largest_of_row = {}) const;
+  /// Writes what a thread has of a row, and scales. All threads of the warp take part.
+  void write(const RowPart& part, const std::optional<Value>& largest_of_row = {}) const;
 
   /// For the threads of QuantOutputPlan::padding_blocks, counted from 0.
   void pad(const Value& row_count, const Value& thread) const;
 
  private:
-  void write_group(std::span<const rows::RowShare> shares, std::span<const Fragment> numbers,
-                   const Value& starts, const GroupCodes& codes) const;
+  /// Of a row, on its way out.
+  struct Row {
+    Tensor q, scales;
+    Value starts;  ///< the thread has the first elements of its groups
+    Value group;   ///< of its first access
+  };
+  void write_group(const RowPart& part, const Row& row, std::size_t first, std::size_t count,
+                   const GroupCodes& codes) const;
 
   const QuantOutputConfig config_;
   QuantOutputArguments<Tensor> t_;

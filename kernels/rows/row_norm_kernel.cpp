@@ -118,14 +118,15 @@ class RowNormKernel {
   /// Every thread of the block takes part.
   void write_codes(const rows::RowThreads& threads, const Value& row, const Value& active,
                    const rows::Row& y) const {
-    const std::vector<rows::RowShare> shares = threads.shares(row, active);
-    rows::Row numbers;
-    for (const Fragment& access : y)
-      numbers.push_back(writer_->rounded(access));
+    RowPart part{row, threads.column(0), {}, {}, config_.row.threads_per_row};
+    for (int j = 0; j < config_.row.vectors; ++j) {
+      part.inside.push_back(active && threads.inside(j));
+      part.numbers.push_back(writer_->rounded(y[static_cast<std::size_t>(j)]));
+    }
     std::optional<Value> largest;
     if (writer_->needs_largest_of_row())
-      largest.emplace(threads.largest(writer_->largest_of_thread(shares, numbers)));
-    writer_->write(shares, numbers, config_.row.threads_per_row, largest);
+      largest.emplace(threads.largest(writer_->largest_of_thread(part)));
+    writer_->write(part, largest);
   }
 
   /// z of the thread's accesses. All loads are in flight before the first sum.
@@ -282,9 +283,9 @@ class RowNormKernel {
     for_(0, static_cast<int>(config_.row.h), step, [&](const Value& first) {
       Value column = first + threads_.lane() * config_.row.vector_elems;
       Value inside = column < static_cast<int>(config_.row.h);
-      const rows::RowShare share{row, column, inside};
-      const Fragment numbers = writer_->rounded(write_looped(row, column, inside, moments));
-      writer_->write({&share, 1}, {&numbers, 1}, config_.row.threads_per_row, largest);
+      const Fragment y = write_looped(row, column, inside, moments);
+      writer_->write({row, column, {inside}, {writer_->rounded(y)}, config_.row.threads_per_row},
+                     largest);
     });
   }
 
@@ -382,16 +383,11 @@ Traced RowNormPlan::trace(ptx::Target target) const {
     }
   };
   const ScalarArg real{f32, {}};
-  std::optional<ScalarArg> floor, count;
-  if (quant) {
-    floor = real;
-    count = ScalarArg{s32, {1, 0, 2'147'483'647}};
-  }
-  const QuantOutputArguments<TensorArg> codes =
-      quant ? quant->args : QuantOutputArguments<TensorArg>{};
+  const QuantTraceArgs codes = trace_args(quant);
   return tilewright::trace(trace_options, body, args.x, args.w, args.y, args.rstd, args.bias,
-                           args.residual, args.extra, args.residual_out, real, real, codes.q,
-                           codes.scales, codes.scale, codes.encode_scale, floor, count);
+                           args.residual, args.extra, args.residual_out, real, real,
+                           codes.tensors.q, codes.tensors.scales, codes.tensors.scale,
+                           codes.tensors.encode_scale, codes.floor, codes.row_blocks);
 }
 
 }  // namespace tilewright

@@ -267,10 +267,7 @@ Parameters RowNormPlan::parameters() const {
   add(args.residual_out, tensors.residual_out);
   parameters.add(options.eps);
   parameters.add(options.weight_bias);
-  if (!quant) return parameters;
-  quant->pack_into(parameters);
-  parameters.add(quant->floor);
-  parameters.add(static_cast<std::int32_t>(row_blocks));
+  if (quant) quant->pack_into(parameters, row_blocks);
   return parameters;
 }
 

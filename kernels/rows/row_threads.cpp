@@ -51,14 +51,6 @@ void RowThreads::store_access(const Tensor& tensor, const Value& row, int j,
   store_if(inside(j), tensor(row, column(j)), access);
 }
 
-std::vector<RowShare> RowThreads::shares(const Value& row, const Value& active) const {
-  std::vector<RowShare> all;
-  all.reserve(static_cast<std::size_t>(shape_.vectors));
-  for (int j = 0; j < shape_.vectors; ++j)
-    all.push_back({row, column(j), active && inside(j)});
-  return all;
-}
-
 Value RowThreads::sum(const Value& mine) const { return combined(mine, add); }
 Value RowThreads::largest(const Value& mine) const { return combined(mine, larger); }
 

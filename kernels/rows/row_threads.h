@@ -3,7 +3,6 @@
 #pragma once
 
 #include "kernels/rows/row_shape.h"
-#include "kernels/rows/row_share.h"
 #include "tilewright/fragment.h"
 #include "tilewright/value.h"
 
@@ -36,9 +35,6 @@ class RowThreads {
   Row load_row(const Tensor& tensor, const Value& row, const Value& active) const;
   Row load_vector(const Tensor& tensor) const;
   void store_access(const Tensor& tensor, const Value& row, int j, const Fragment& access) const;
-
-  /// The thread's accesses in a row that it takes part in where `active`.
-  std::vector<RowShare> shares(const Value& row, const Value& active) const;
 
   /// Combines one number of every thread of the row: a butterfly in each warp, then the warps in
   /// order, the same for all threads. Every thread of the block takes part.

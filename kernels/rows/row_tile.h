@@ -3,7 +3,6 @@
 #pragma once
 
 #include "kernels/rows/grid_division.h"
-#include "kernels/rows/row_share.h"
 #include "kernels/rows/rows.h"
 #include "tilewright/tensor.h"
 #include "tilewright/value.h"
@@ -31,6 +30,11 @@ std::int64_t tiles_along_row(const RowTile& tile, std::int64_t columns);
 LaunchConfig row_tile_launch(const RowTile& tile, std::int64_t row_count, std::int64_t columns,
                              const Caller& caller);
 
+/// One access of this thread; indices are s64 beyond 2^30.
+struct RowShare {
+  Value row, column;  ///< of the access's first element
+  Value inside;       ///< predicate
+};
 /// All accesses of a thread, in its one row. Traced. Pre: the trace's block is RowTile::threads
 /// wide, its grid row_tile_launch's. `along` is the divisor_parameter() of the tiles along a row,
 /// `row_count` and `columns` are leaves of a shape.
