@@ -151,7 +151,7 @@ Fragment Quotient::codes(const Fragment& elements, Type element) const {
   if (division_ != Division::exact) return map(elements, *this).to(element);
   Fragment codes(element, elements.size());
   if_(scale_ >= 0x1p-92f && scale_ <= 0x1p100f, [&] {
-    const Value far = scale_ * 1024.0f;
+    const Value far = scale_ * 0x1p17f;
     auto quotient = [&](const Value& v) {
       Value cut = max(min(v, far, NanMode::propagate), -far, NanMode::propagate);
       return corrected(cut);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device side of reshape_and_cache: a thread moves one access of a token's keys or values.
+// The device side of reshape_and_cache: a thread moves accesses of tokens' keys or values.
+#include "kernels/quantize/group_codes.h"
 #include "kernels/reshape_and_cache/reshape_and_cache.h"
 #include "tilewright/atomic.h"
 #include "tilewright/control.h"
 #include "tilewright/fragment.h"
 #include "tilewright/thread.h"
+
+#include <vector>
 
 namespace tilewright {
 namespace {
@@ -26,40 +29,55 @@ class CacheWriteKernel {
   }
 
  private:
+  /// A thread's access of a token's heads.
+  struct Access {
+    Value token, number, head, column;
+    Value exists;
+    Value slot;
+    Fragment elements;
+  };
+
   void move(const Value& block, const CachePart& part, const Tensor& in, const Tensor& cache,
             const std::optional<Tensor>& scale, bool counts) const {
-    Type index = c_.wide_index ? s64 : s32;
-    Value id = block.to(index) * c_.threads + linear_thread_idx().to(index);
-    Value token = id / part.accesses();
-    Value access = (id % part.accesses()).to(s32);
-    Value head = access / (part.d / part.vector_elems);
-    Value column = access % (part.d / part.vector_elems) * part.vector_elems;
-    if_(token < to_value(t_.slot_mapping.shape()[0].value()).to(index), [&] {
-      Value slot = t_.slot_mapping(token);
-      Fragment elements = load(in(token, head, column), part.vector_elems);
-      if (part.converts) elements = converted(elements, head, scale, cache.type());
-      CacheSlot place = cache_slot(cache, slot);
-      if_(place.exists, [&] {
-        int inner = static_cast<int>(cache.shape()[4].value().value());
-        store(
-            cache.element(coord({place.page, place.offset, head, column / inner, column % inner})),
-            elements);
-      });
+    std::vector<Access> accesses;  // all on their way before the first is used
+    for (int turn = 0; turn < c_.turns; ++turn)
+      accesses.push_back(access_of(block, part, in, turn));
+    for (const Access& a : accesses) {
+      Fragment elements =
+          part.converts ? converted(a.elements, a.head, scale, cache.type()) : a.elements;
+      const CacheSlot place = cache_slot(cache, a.slot);
+      const int inner = static_cast<int>(cache.shape()[4].value().value());
+      store_if(a.exists && place.exists,
+               cache.element(
+                   coord({place.page, place.offset, a.head, a.column / inner, a.column % inner})),
+               elements);
       if (counts && t_.skipped) {
-        if_(place.beyond && access == 0, [&] { red_add((*t_.skipped)(0), 1); });
+        if_(a.exists && place.beyond && a.number == 0, [&] { red_add((*t_.skipped)(0), 1); });
       }
-    });
+    }
+  }
+
+  Access access_of(const Value& block, const CachePart& part, const Tensor& in, int turn) const {
+    Type index = c_.wide_index ? s64 : s32;
+    Value id = block.to(index) * (c_.threads * c_.turns) + linear_thread_idx().to(index) +
+               turn * c_.threads;
+    Value token = id / part.accesses();
+    Value number = (id % part.accesses()).to(s32);
+    Value head = number / (part.d / part.vector_elems);
+    Value column = number % (part.d / part.vector_elems) * part.vector_elems;
+    Value exists = token < to_value(t_.slot_mapping.shape()[0].value()).to(index);
+    Value slot = load_if(exists, t_.slot_mapping(token), 1)[0].get();
+    Fragment elements = load_if(exists, in(token, head, column), part.vector_elems);
+    return {token, number, head, column, exists, slot, elements};
   }
 
   static Fragment converted(const Fragment& elements, const Value& head,
                             const std::optional<Tensor>& scale, Type type) {
     Fragment wide = elements.to(f32);
-    if (scale) {
-      bool per_head = scale->shape()[0].value().value() > 1;
-      Value divisor = (*scale)(per_head ? head : constant(s32, 0));
-      wide = map(wide, [&](const Value& x) { return x / divisor; });
-    }
-    return wide.to(type);
+    if (!scale) return wide.to(type);
+    bool per_head = scale->shape()[0].value().value() > 1;
+    Value divisor = (*scale)(per_head ? head : constant(s32, 0));
+    return Quotient(Division::exact, divisor).codes(wide, type);
   }
 
   const CacheWriteConfig& c_;

@@ -16,11 +16,13 @@ constexpr std::int64_t kMaxElems = std::int64_t{1} << 24;  // of a token's keys 
 constexpr std::array<tune::KeySpec, 3> kKeys{
     {{"bits"}, {"access"}, {"accesses", tune::Match::nearest}}};
 constexpr std::array kThreads{32, 64, 128, 256, 512};
-constexpr std::array<tune::Knob, 1> kKnobs{{{"threads", kThreads}}};
+constexpr std::array kTurns{1, 2, 4};
+constexpr std::array<tune::Knob, 2> kKnobs{{{"threads", kThreads}, {"turns", kTurns}}};
 constexpr std::array<tune::Reducible, 2> kReducible{{{"T", 67}, {"N", 67}}};
-tune::Config standard(const DeviceProperties&, const tune::Key&) { return {128}; }
+tune::Config standard(const DeviceProperties&, const tune::Key&) { return {128, 1}; }
 bool valid(const DeviceProperties&, const tune::Key&, const tune::Config& config) {
-  return config[0] >= 32 && config[0] <= 1024 && config[0] % 32 == 0;
+  return config[0] >= 32 && config[0] <= 1024 && config[0] % 32 == 0 && config[1] >= 1 &&
+         config[1] <= 8;
 }
 constexpr tune::Space kSpace{"reshape_and_cache", kKeys, kKnobs, standard, valid, kReducible};
 
@@ -156,20 +158,23 @@ ReshapeAndCachePlan plan_reshape_and_cache(const DeviceProperties& device,
   const std::int64_t tokens = t.slot_mapping.shape[0];
   const std::int64_t key_accesses = tokens * config.parts[0].accesses();
   const std::int64_t value_accesses = tokens * config.parts[1].accesses();
-  config.threads = tune::choose(kSpace, device,
-                                {bits(t.key.type), config.parts[0].vector_elems, key_accesses})[0];
+  const tune::Config chosen =
+      tune::choose(kSpace, device, {bits(t.key.type), config.parts[0].vector_elems, key_accesses});
+  config.threads = chosen[0];
+  config.turns = chosen[1];
+  const int of_block = config.threads * config.turns;
   config.wide_index = std::max(key_accesses, value_accesses) > (std::int64_t{1} << 30);
   plan.args = args_of(t);
-  plan.key_blocks = rows::row_blocks(key_accesses, config.threads, caller);
+  plan.key_blocks = rows::row_blocks(key_accesses, of_block, caller);
   plan.launch.grid.x =
-      rows::row_blocks(plan.key_blocks + rows::ceil_div(value_accesses, config.threads), 1, caller);
+      rows::row_blocks(plan.key_blocks + rows::ceil_div(value_accesses, of_block), 1, caller);
   plan.launch.block.x = config.threads;
   return plan;
 }
 
 std::string ReshapeAndCachePlan::key() const {
-  std::string text = "reshape_and_cache/1 t=" + std::to_string(config.threads) +
-                     (config.wide_index ? " wide" : "");
+  std::string text = "reshape_and_cache/2 t=" + std::to_string(config.threads) + "x" +
+                     std::to_string(config.turns) + (config.wide_index ? " wide" : "");
   for (const CachePart& part : config.parts) {
     text += " " + std::to_string(part.heads) + "x" + std::to_string(part.d) +
             " v=" + std::to_string(part.vector_elems) + (part.converts ? " convert" : " copy");

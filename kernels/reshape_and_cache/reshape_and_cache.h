@@ -41,6 +41,7 @@ struct CacheWriteConfig {
   std::array<CachePart, 2> parts;  ///< keys, values
   bool wide_index = false;         ///< accesses are counted in s64
   int threads = 128;
+  int turns = 1;  ///< accesses of a thread
   friend bool operator==(const CacheWriteConfig&, const CacheWriteConfig&) = default;
 };
 
