@@ -115,8 +115,8 @@ def test_other_threads_run_meanwhile():
 
 
 @pytest.mark.parametrize("call, text", [
-    (lambda x: tilewright.ops.rms_norm(x, x[0], x), "rms_norm: takes at most 2 tensors by position, not 3; outputs and "
-                                                    "options are keywords"),
+    (lambda x: tilewright.ops.tile_copy(x, x), "tile_copy: takes at most 1 tensors by position, not 2; outputs and "
+                                               "options are keywords"),
     (lambda x: tilewright.ops.rms_norm(), "rms_norm: tensor 'x' is missing"),
     (lambda x: tilewright.ops.rms_norm(x, x=x), "rms_norm: 'x' is given twice"),
     (lambda x: tilewright.ops.rms_norm(x, eps=-1), "rms_norm: option 'eps' is '-1'; it must be a finite number of at "
