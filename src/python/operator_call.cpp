@@ -73,15 +73,17 @@ class Call {
   const TensorSpec& spec(std::size_t index) const { return op_.schema.tensors[index]; }
   /// Optional outputs only on demand, or where options ask for them: given ones may.
   bool may_be_made(std::size_t index) const {
-    return slots_[index].wanted || has_options_ || spec(index).presence == Presence::required ||
-           spec(index).role == Role::inout;
+    return slots_[index].wanted || !options_.empty() ||
+           spec(index).presence == Presence::required || spec(index).role == Role::inout;
   }
   void take(const Given& given);
   void make_outputs();
   bool is_result(std::size_t index) const {
     return slots_[index].tensor && (spec(index).role == Role::output || slots_[index].made);
   }
+  void take_option(std::size_t index, nb::handle value);
   void take_tensor(std::size_t index, nb::handle value);
+  OperatorCall::Problem problem() const;
   void set_tensor(std::size_t index, nb::handle value);
   void check_place(std::size_t index) const;
   void run_on_gpu();
@@ -91,8 +93,8 @@ class Call {
   const OperatorCall& call_;
   const Operator& op_;
   Arguments arguments_;
-  std::vector<Slot> slots_;  ///< one for each of the schema's tensors
-  bool has_options_ = false;
+  std::vector<Slot> slots_;               ///< one for each of the schema's tensors
+  std::string options_;                   ///< those that are given
   const Framework* framework_ = nullptr;  ///< of the first tensor
   const Tensor* first_ = nullptr;
 };
@@ -117,11 +119,17 @@ void Call::take(const Given& given) {
     } else if (index < count) {
       take_tensor(static_cast<std::size_t>(index), given.keywords[i]);
     } else {
-      has_options_ = true;
-      set_option(arguments_, op_.schema.options[static_cast<std::size_t>(index - count)].name,
-                 given.keywords[i]);
+      take_option(static_cast<std::size_t>(index - count), given.keywords[i]);
     }
   }
+}
+
+void Call::take_option(std::size_t index, nb::handle value) {
+  const std::string_view name = op_.schema.options[index].name;
+  set_option(arguments_, name, value);
+  options_ += static_cast<char>('0' + index);
+  options_ += arguments_.text(name);
+  options_ += '\n';
 }
 
 void Call::take_tensor(std::size_t index, nb::handle value) {
@@ -166,15 +174,25 @@ void Call::check_place(std::size_t index) const {
                   SourceLoc{});
 }
 
+OperatorCall::Problem Call::problem() const {
+  OperatorCall::Problem problem{std::vector<View>(slots_.size()), options_};
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    if (!slots_[i].tensor) continue;
+    problem.tensors[i] = slots_[i].tensor->view;
+    problem.tensors[i].address = 0;
+  }
+  return problem;
+}
+
 void Call::make_outputs() {
   bool missing = first_ == nullptr;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     missing |= !slots_[i].tensor && spec(i).role != Role::input && may_be_made(i);
   }
   if (!missing) return;
-  arguments_.check(Arguments::Outputs::optional, SourceLoc{});
+  const auto outputs = call_.outputs_of(arguments_, problem());
   if (first_ == nullptr) arguments_.fail("no tensor is given", SourceLoc{});
-  for (const OutputSpec& output : op_.outputs(arguments_)) {
+  for (const OutputSpec& output : *outputs) {
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       if (spec(i).name != output.name || slots_[i].tensor) continue;
       if (!slots_[i].wanted && !is_made(output, spec(i))) continue;
@@ -307,6 +325,24 @@ OperatorCall::OperatorCall(const Operator& op) : op_(op), defaults_(op.schema) {
 std::ptrdiff_t OperatorCall::find(nb::handle keyword) const {
   PyObject* index = PyDict_GetItemWithError(keywords_.ptr(), keyword.ptr());
   return index == nullptr ? -1 : PyLong_AsSsize_t(index);
+}
+
+std::shared_ptr<const std::vector<OutputSpec>> OperatorCall::outputs_of(const Arguments& arguments,
+                                                                        Problem problem) const {
+  constexpr std::size_t kMost = 8;  // a model calls an operator for few shapes
+  for (const Seen& seen : seen_) {
+    if (seen.problem == problem) return seen.outputs;
+  }
+  arguments.check(Arguments::Outputs::optional, SourceLoc{});
+  auto outputs = std::make_shared<const std::vector<OutputSpec>>(op_.outputs(arguments));
+  Seen seen{std::move(problem), outputs};
+  if (seen_.size() < kMost) {
+    seen_.push_back(std::move(seen));
+  } else {
+    seen_[oldest_] = std::move(seen);
+    oldest_ = (oldest_ + 1) % kMost;
+  }
+  return outputs;
 }
 
 nb::object OperatorCall::call(const Given& given) const {

@@ -5,8 +5,10 @@
 #include "tilewright/operator.h"
 
 #include <cstddef>
+#include <memory>
 #include <nanobind/nanobind.h>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace tilewright::python {
@@ -23,6 +25,13 @@ struct Given {
 /// where their keyword is True. The result is the outputs in the schema's order: one, or a tuple.
 class OperatorCall {
  public:
+  /// What decides about the outputs.
+  struct Problem {
+    std::vector<View> tensors;  ///< at address 0; of type none where there is none
+    std::string options;        ///< that are given: an index and a text each
+    friend bool operator==(const Problem&, const Problem&) = default;
+  };
+
   /// Pre: the operator outlives it.
   explicit OperatorCall(const Operator& op);
 
@@ -39,6 +48,9 @@ class OperatorCall {
 
   const Operator& op() const { return op_; }
   const Arguments& defaults() const { return defaults_; }
+  /// Operator::outputs after the schema's checks, remembered for the last few problems.
+  std::shared_ptr<const std::vector<OutputSpec>> outputs_of(const Arguments& arguments,
+                                                            Problem problem) const;
   const std::vector<std::size_t>& positional() const { return positional_; }
   /// The index of a tensor, the number of tensors plus that of an option, or -1.
   std::ptrdiff_t find(nanobind::handle keyword) const;
@@ -48,6 +60,12 @@ class OperatorCall {
   Arguments defaults_;                   ///< no tensors
   std::vector<std::size_t> positional_;  ///< indices of inputs and inouts
   nanobind::dict keywords_;
+  struct Seen {
+    Problem problem;
+    std::shared_ptr<const std::vector<OutputSpec>> outputs;
+  };
+  mutable std::vector<Seen> seen_;  ///< under the GIL
+  mutable std::size_t oldest_ = 0;
 };
 
 /// Registers the class Operator in a module; `tilewright` has to be importable. Once a module.
