@@ -56,8 +56,9 @@ constexpr std::array<OptionSpec, 2> kOptions{{
      .doc = "whether tokens are of as many requests, or of one sequence"},
 }};
 
-constexpr std::array<std::string_view, 2> kProblems{"TOKENS=1,H=32,K=128,HV=32,V=128,S=1",
-                                                    "TOKENS=128,H=32,K=128,HV=32,V=128,S=128"};
+constexpr std::array<std::string_view, 3> kProblems{
+    "TOKENS=1,H=32,K=128,HV=32,V=128,S=1", "TOKENS=128,H=32,K=128,HV=32,V=128,S=128",
+    "TOKENS=8192,H=32,K=128,HV=32,V=128,S=1,mode=prefill"};
 
 KdaDecodeOptions options_of(const Arguments& arguments) {
   KdaDecodeOptions options;

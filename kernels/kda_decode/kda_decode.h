@@ -44,6 +44,7 @@ enum class DecayGate : std::uint8_t {
   safe,      ///< L sigmoid(A u)
   softplus,  ///< -A softplus(u)
   given,     ///< `a` is the log decay: neither A_log nor a lower bound
+  fixed,     ///< `a` [H] holds s: e^-s, with no correction and no `b` (lightning_attention)
   factor     ///< `a` is the decay factor of a whole head, `b` the strength of its correction
 };
 

@@ -243,7 +243,7 @@ KdaDecodeArguments<TensorArg> args_of(const KdaDecodeTensors& t) {
 }  // namespace
 
 std::string to_string(const KdaDecodeConfig& c) {
-  constexpr const char* kGates[] = {" safe", " softplus", " given", " factor"};
+  constexpr const char* kGates[] = {" safe", " softplus", " given", " fixed", " factor"};
   return std::string(c.one_token ? "one " : "") + "h=" + std::to_string(c.q_heads) + "/" +
          std::to_string(c.v_heads) + " k=" + std::to_string(c.k) + " v=" + std::to_string(c.v) +
          " w=" + std::to_string(c.warps) + " r=" + std::to_string(c.rows_per_lane) +

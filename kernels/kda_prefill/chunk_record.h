@@ -13,18 +13,22 @@ inline constexpr int kBlockRows = 16;  ///< tokens of a block of a chunk: rows o
 
 /// A chunk of tokens in sub-blocks of 16, and the elements of its record. With p the decay from the
 /// chunk's start to a token and s the one from it to the chunk's end, a record holds, in f16,
-///   keys k p, queries q p, after k s: [chunk, K]; solve M diag(beta), attention P: [chunk, chunk];
+///   queries q p, after k s: [chunk, K]; attention P: [chunk, chunk];
+/// with a correction also keys k p: [chunk, K]; solve M diag(beta): [chunk, chunk];
 /// and the decay of the whole chunk, K numbers of f32. Matrices are laid out as MatrixTile does.
 struct ChunkShape {
   int tokens = 64;
   int k = 128;
+  bool corrects = true;  ///< the delta rule
   friend bool operator==(const ChunkShape&, const ChunkShape&) = default;
 
   int blocks() const { return tokens / kBlockRows; }
   int vectors_elems() const { return tokens * k; }
   int matrix_elems() const { return tokens * tokens; }
-  int solve_at() const { return 3 * vectors_elems(); }
-  int decay_at() const { return solve_at() + 2 * matrix_elems(); }
+  int keys_at() const { return 2 * vectors_elems(); }
+  int matrices_at() const { return (corrects ? 3 : 2) * vectors_elems(); }
+  int matrices_elems() const { return (corrects ? 2 : 1) * matrix_elems(); }
+  int decay_at() const { return matrices_at() + matrices_elems(); }
   /// A multiple of 1024 bytes: what a swizzled tile's address has to be.
   int record_elems() const { return (decay_at() + 2 * k + 511) / 512 * 512; }
   std::int64_t record_bytes() const { return std::int64_t{record_elems()} * 2; }
@@ -36,11 +40,11 @@ class ChunkRecord {
   /// `memory` is in shared memory, aligned to 1024 bytes.
   ChunkRecord(const ChunkShape& shape, const Tensor& memory) : s_(shape), memory_(memory) {}
 
-  MatrixTile keys() const { return vectors(0); }
-  MatrixTile queries() const { return vectors(s_.vectors_elems()); }
-  MatrixTile after() const { return vectors(2 * s_.vectors_elems()); }
-  MatrixTile solve() const { return matrix(s_.solve_at()); }
-  MatrixTile attention() const { return matrix(s_.solve_at() + s_.matrix_elems()); }
+  MatrixTile queries() const { return vectors(0); }
+  MatrixTile after() const { return vectors(s_.vectors_elems()); }
+  MatrixTile keys() const { return vectors(s_.keys_at()); }
+  MatrixTile attention() const { return matrix(s_.matrices_at()); }
+  MatrixTile solve() const { return matrix(s_.matrices_at() + s_.matrix_elems()); }
   /// [K] f32
   Tensor decay() const {
     Value base = memory_.base() + s_.decay_at() * 2;

@@ -32,6 +32,7 @@ std::string to_string(const ChunkConfig& config);
 
 /// The first kernel: the record of every chunk and head, from q, k and the gates.
 struct ChunkPreparePlan {
+  std::string op;  ///< names the kernel
   ChunkConfig config;
   KdaDecodeOptions options;
   KdaDecodeTensors tensors;
@@ -47,6 +48,7 @@ struct ChunkPreparePlan {
 
 /// The second kernel: states and outputs, from the records and v, chunk after chunk.
 struct ChunkScanPlan {
+  std::string op;
   ChunkConfig config;
   KdaDecodeOptions options;
   KdaDecodeTensors tensors;
@@ -60,19 +62,37 @@ struct ChunkScanPlan {
   Parameters parameters() const;
 };
 
+struct ChunkPlans {
+  ChunkPreparePlan prepare;
+  ChunkScanPlan scan;
+};
+
+/// What to take in chunks: tensors that have been checked, and how.
+struct ChunkRequest {
+  KdaDecodeTensors tensors;
+  KdaDecodeArguments<TensorArg> args;
+  KdaDecodeOptions options = {};
+  ChunkConfig config = {};  ///< shape.tokens: the most tokens of a chunk
+};
+/// Bytes of workspace that chunks of these sequences may need: contents do not matter.
+std::int64_t chunk_workspace_bytes(const View& q, const View& v,
+                                   const std::optional<View>& cu_seqlens, ChunkShape shape);
+/// The two launches; nothing where token by token is better, or tensors are not aligned for chunks.
+/// Throws Error(user) if the workspace is too small.
+std::optional<ChunkPlans> plan_chunks(const DeviceProperties& device, const ChunkRequest& request,
+                                      const Workspace& workspace, const rows::Caller& caller);
+void launch_chunks(const Stream& stream, const ChunkPlans& plans, SourceLoc at = SourceLoc::here());
+
 /// Either form: token by token, or in chunks.
 struct KdaPrefillPlan {
   KdaDecodePlan by_token;  ///< also holds the checked tensors
-  std::optional<ChunkPreparePlan> prepare = {};
-  std::optional<ChunkScanPlan> scan = {};
+  std::optional<ChunkPlans> chunks = {};
 };
-
 struct KdaPrefillOptions {
   KdaDecodeOptions rule = {};
   int chunk = 64;  ///< the most tokens to take at once: 64, 32, 16, or less for token by token
 };
 
-/// Bytes of workspace that a launch of these shapes may need: contents do not matter.
 std::int64_t kda_prefill_workspace_bytes(const KdaDecodeTensors& tensors,
                                          const KdaPrefillOptions& options = {});
 

@@ -156,9 +156,11 @@ class Rounds {
     PairSums sums;
     for (int k = 0; k < s_.k; k += 16) {
       Fragment b = loader_.b(operands, to_int(other), k);
-      Fragment a = loader_.a(operands, to_int(k_row), k);
-      mma(sums.k.left, a, b.part(0, 4));
-      mma(sums.k.right, a, b.part(4, 4));
+      if (t_.coupling) {
+        Fragment a = loader_.a(operands, to_int(k_row), k);
+        mma(sums.k.left, a, b.part(0, 4));
+        mma(sums.k.right, a, b.part(4, 4));
+      }
       Fragment c = loader_.a(operands, to_int(q_row), k);
       mma(sums.q.left, c, b.part(0, 4));
       mma(sums.q.right, c, b.part(4, 4));
@@ -200,17 +202,21 @@ class Rounds {
     Value i, j, side, upper, lower;
   };
   void store_block(int half, const PairSums& sums, const Place& at) const {
-    const MatrixTile& tile = half == 1 ? *t_.coupling.beside : *t_.coupling.corner;
-    Value first = half == 1 ? at.side * kBlockRows : at.upper * kBlockRows;
     for (int upper = 0; upper < 2; ++upper) {
       for (int right = 0; right < 2; ++right) {
         Pair pair = pair_of_sums(sums, upper, right);
         store_attention(at.i, at.j, pair);
-        Value row = (first + pair.row).assume({1, 0, tile.rows() - 1});
-        Value column = (at.lower * kBlockRows + pair.column).assume({2, 0, tile.columns() - 2});
-        store(tile.element(row, column), (pair.k * beta(at.i, pair)).to(f16));
+        if (t_.coupling) store_coupling(half, pair, at);
       }
     }
+  }
+
+  void store_coupling(int half, const Pair& pair, const Place& at) const {
+    const MatrixTile& tile = half == 1 ? *t_.coupling->beside : *t_.coupling->corner;
+    Value first = half == 1 ? at.side * kBlockRows : at.upper * kBlockRows;
+    Value row = (first + pair.row).assume({1, 0, tile.rows() - 1});
+    Value column = (at.lower * kBlockRows + pair.column).assume({2, 0, tile.columns() - 2});
+    store(tile.element(row, column), (pair.k * beta(at.i, pair)).to(f16));
   }
 
   /// The pairs of a level in a block on the diagonal. In the highest these are rows 8 to 15 with
@@ -235,7 +241,8 @@ class Rounds {
 
   void store_diagonal_pair(const Pair& pair, const Value& block) const {
     store_attention(block, block, pair);
-    store(t_.coupling.diagonal(row_of(block) + pair.row, pair.column), pair.k * beta(block, pair));
+    if (!t_.coupling) return;
+    store(t_.coupling->diagonal(row_of(block) + pair.row, pair.column), pair.k * beta(block, pair));
   }
 
   void finish_diagonal(const Pair& pair, const Value& block) const {

@@ -5,16 +5,18 @@
 #include "kernels/kda_prefill/chunk_rows.h"
 #include "kernels/kda_prefill/triangular_inverse.h"
 
+#include <optional>
+
 namespace tilewright {
 
 /// Where pairs' products go, and what goes into them.
 struct PairTargets {
-  Tensor tiles;          ///< [2, 2 tokens, K] f16: two buffers of k's rows, then q's
-  LowerBlocks coupling;  ///< L
-  MatrixTile attention;  ///< P in f16
-  Tensor beta;           ///< [tokens] f32
-  Tensor diagonal;       ///< [tokens] f32: q k of the same token
-  Tensor totals;         ///< [blocks, K] f32: decay of a block
+  Tensor tiles;                         ///< [2, 2 tokens, K] f16: two buffers of k's rows, then q's
+  std::optional<LowerBlocks> coupling;  ///< L; absent: it is not wanted
+  MatrixTile attention;                 ///< P in f16
+  Tensor beta;                          ///< [tokens] f32
+  Tensor diagonal;                      ///< [tokens] f32: q k of the same token
+  Tensor totals;                        ///< [blocks, K] f32: decay of a block
 };
 
 /// L(i,j) = beta_i sum_c k_ic k_jc exp(G_ic - G_jc) for j < i, and P(i,j) the same with q_i,

@@ -12,26 +12,26 @@ namespace {
 
 constexpr int kFewestChunkTokens = kBlockRows;
 
-std::int64_t sequences_of(const KdaDecodeTensors& t) {
-  return t.cu_seqlens ? t.cu_seqlens->shape[0] - 1 : t.q.shape[0];
+std::int64_t sequences_of(const View& q, const std::optional<View>& cu_seqlens) {
+  return cu_seqlens ? cu_seqlens->shape[0] - 1 : q.shape[0];
 }
 
-/// The largest chunk of 64, 32 or 16 tokens that is not above `chunk`; 0: none.
-int chunk_tokens(int chunk) {
+/// The largest chunk of 64, 32 or 16 tokens that is not above `most`; 0: none.
+int chunk_tokens(int most) {
   int tokens = 64;
-  while (tokens > chunk)
+  while (tokens > most)
     tokens /= 2;
   return tokens >= kFewestChunkTokens ? tokens : 0;
 }
 
-std::int64_t places_of(const KdaDecodeTensors& t, int chunk) {
-  std::int64_t tokens = t.q.shape[1], sequences = sequences_of(t);
-  if (t.cu_seqlens) return tokens / chunk + sequences;
+std::int64_t places_of(const View& q, const std::optional<View>& cu_seqlens, int chunk) {
+  std::int64_t tokens = q.shape[1], sequences = sequences_of(q, cu_seqlens);
+  if (cu_seqlens) return tokens / chunk + sequences;
   return rows::ceil_div(tokens, chunk) * sequences;
 }
 
 /// Pairs of channels and 16 bytes of v can be read at once.
-bool is_aligned(const KdaDecodeTensors& t, const KdaDecodeOptions& options) {
+bool is_aligned(const KdaDecodeTensors& t, DecayGate gate) {
   auto divides = [](const View& view, std::int64_t bytes) {
     std::int64_t elems = bytes / tilewright::bytes(view.type);
     bool all = view.address % static_cast<std::uint64_t>(bytes) == 0;
@@ -42,48 +42,43 @@ bool is_aligned(const KdaDecodeTensors& t, const KdaDecodeOptions& options) {
   auto pairs = [&](const View& view) {
     return divides(view, std::int64_t{2} * tilewright::bytes(view.type));
   };
-  bool gate = options.scalar_gate || pairs(t.a);
-  bool bias = !t.dt_bias || pairs(*t.dt_bias);
+  bool of_channels = gate != DecayGate::factor && gate != DecayGate::fixed;
+  bool gates = !of_channels || (pairs(t.a) && (!t.dt_bias || pairs(*t.dt_bias)));
   bool states = true;
   for (const std::optional<View>* state : {&t.state, &t.final_state})
     states = states && (!*state || pairs(**state));
-  return pairs(t.q) && pairs(t.k) && gate && bias && states && divides(t.v, 16) &&
-         divides(t.out, 16);
+  return pairs(t.q) && pairs(t.k) && gates && states && divides(t.v, 16) && divides(t.out, 16);
 }
 
 /// Chunks need decays of at most 1: products of growing ones may leave f16.
-bool is_chunkable(const KdaDecodeTensors& t, const KdaPrefillOptions& options) {
-  const std::optional<float>& bound = options.rule.gate.lower_bound;
+bool is_chunkable(const ChunkRequest& request) {
+  const KdaDecodeTensors& t = request.tensors;
+  const std::optional<float>& bound = request.options.gate.lower_bound;
   bool grows = bound && *bound > 0;
-  return chunk_tokens(options.chunk) > 0 && t.q.rank == 4 && t.v.rank == 4 &&
-         t.q.shape[1] >= kFewestChunkTokens && !grows && !t.snapshots &&
-         is_aligned(t, options.rule);
+  return t.q.shape[1] >= kFewestChunkTokens && !grows && !t.snapshots &&
+         is_aligned(t, request.config.gate);
 }
 
-ChunkConfig config_of(const KdaDecodePlan& checked, const PrefillChoice& choice, int chunk) {
-  const KdaDecodeConfig& c = checked.config;
-  return {.shape = {chunk, c.k},
-          .q_heads = c.q_heads,
-          .v_heads = c.v_heads,
-          .v = c.v,
-          .gate = c.gate,
-          .layout = c.layout,
-          .neg_eigval = c.neg_eigval,
-          .scan_warps = choice.scan_warps,
-          .stages = choice.stages,
-          .cluster = choice.cluster};
+/// The chunk's length of a request, and the kernels' form.
+ChunkConfig chosen_config(const ChunkRequest& request, const PrefillChoice& choice, int tokens) {
+  ChunkConfig config = request.config;
+  config.shape.tokens = tokens;
+  config.scan_warps = choice.scan_warps;
+  config.stages = choice.stages;
+  config.cluster = choice.cluster;
+  return config;
 }
 
-View record_view(const KdaDecodeTensors& t, const ChunkConfig& config,
-                 const KdaPrefillOptions& options, const Workspace& workspace,
+View record_view(const ChunkRequest& request, const ChunkConfig& config, const Workspace& workspace,
                  const rows::Caller& caller) {
-  std::int64_t needed = kda_prefill_workspace_bytes(t, options);
+  const KdaDecodeTensors& t = request.tensors;
+  std::int64_t needed = chunk_workspace_bytes(t.q, t.v, t.cu_seqlens, config.shape);
   if (workspace.size_bytes < needed || workspace.address % 256 != 0) {
     caller.refuse("workspace has " + std::to_string(workspace.size_bytes) +
                   " bytes; chunks of these sequences need " + std::to_string(needed) +
                   ", aligned to 256");
   }
-  std::int64_t records = places_of(t, config.shape.tokens) * config.v_heads;
+  std::int64_t records = places_of(t.q, t.cu_seqlens, config.shape.tokens) * config.v_heads;
   return make_view(workspace.address, f16,
                    std::array<std::int64_t, 2>{records, config.shape.record_elems()});
 }
@@ -91,7 +86,7 @@ View record_view(const KdaDecodeTensors& t, const ChunkConfig& config,
 }  // namespace
 
 std::string to_string(const ChunkConfig& c) {
-  constexpr const char* kGates[] = {" safe", " softplus", " given", " factor"};
+  constexpr const char* kGates[] = {" safe", " softplus", " given", " fixed", " factor"};
   return "c=" + std::to_string(c.shape.tokens) + " h=" + std::to_string(c.q_heads) + "/" +
          std::to_string(c.v_heads) + " k=" + std::to_string(c.shape.k) +
          " v=" + std::to_string(c.v) + " w=" + std::to_string(c.scan_warps) +
@@ -100,48 +95,77 @@ std::string to_string(const ChunkConfig& c) {
          (c.neg_eigval ? " neg_eigval" : "");
 }
 
+std::int64_t chunk_workspace_bytes(const View& q, const View& v,
+                                   const std::optional<View>& cu_seqlens, ChunkShape shape) {
+  bool ranks = q.rank == 4 && v.rank == 4 && (!cu_seqlens || cu_seqlens->rank == 1);
+  shape.tokens = chunk_tokens(shape.tokens);
+  if (!ranks || shape.tokens == 0 || q.shape[1] < kFewestChunkTokens) return 0;
+  shape.k = static_cast<int>(q.shape[3]);
+  return places_of(q, cu_seqlens, shape.tokens) * v.shape[2] * shape.record_bytes();
+}
+
+std::optional<ChunkPlans> plan_chunks(const DeviceProperties& device, const ChunkRequest& request,
+                                      const Workspace& workspace, const rows::Caller& caller) {
+  int tokens = chunk_tokens(request.config.shape.tokens);
+  if (tokens == 0 || !is_chunkable(request)) return std::nullopt;
+  const KdaDecodeTensors& t = request.tensors;
+  std::int64_t sequences = sequences_of(t.q, t.cu_seqlens);
+  PrefillChoice choice = choose_prefill(
+      device, {t.q.shape[1], sequences, t.v.shape[2], t.q.shape[3], t.v.shape[3], tokens});
+  if (!choice.chunked) return std::nullopt;
+  ChunkConfig config = chosen_config(request, choice, tokens);
+  View records = record_view(request, config, workspace, caller);
+  constexpr DynamicModes kFirst{.extents = 1};
+  TensorArg arg = tensor_arg(records, kFirst);
+  std::string op(caller.op);
+  ChunkPlans plans{{op, config, request.options, t, records, request.args, arg, {}},
+                   {op, config, request.options, t, records, request.args, arg, {}}};
+  LaunchConfig& prepare = plans.prepare.launch;
+  prepare.grid.x = rows::row_blocks(records.shape[0], 1, caller);
+  prepare.block.x = config.prepare_threads();
+  prepare.dynamic_smem_bytes = config.prepare_smem_bytes();
+  LaunchConfig& scan = plans.scan.launch;
+  scan.grid.x =
+      rows::row_blocks(sequences * config.v_heads * (config.v / config.scan_columns()), 1, caller);
+  scan.block.x = (config.scan_warps + 1) * 32;
+  scan.cluster.x = config.cluster;
+  scan.dynamic_smem_bytes = config.scan_smem_bytes();
+  return plans;
+}
+
+void launch_chunks(const Stream& stream, const ChunkPlans& plans, SourceLoc at) {
+  rows::prepare(stream.device(), plans.prepare, at).launch(stream, at);
+  rows::prepare(stream.device(), plans.scan, at).launch(stream, at);
+}
+
 std::int64_t kda_prefill_workspace_bytes(const KdaDecodeTensors& t,
                                          const KdaPrefillOptions& options) {
-  bool ranks = t.q.rank == 4 && t.v.rank == 4 && (!t.cu_seqlens || t.cu_seqlens->rank == 1);
-  if (!ranks || chunk_tokens(options.chunk) == 0) return 0;
-  if (t.q.shape[1] < kFewestChunkTokens) return 0;
-  ChunkShape shape{chunk_tokens(options.chunk), static_cast<int>(t.q.shape[3])};
-  return places_of(t, shape.tokens) * t.v.shape[2] * shape.record_bytes();
+  return chunk_workspace_bytes(t.q, t.v, t.cu_seqlens, {.tokens = options.chunk});
 }
 
 KdaPrefillPlan plan_kda_prefill(const DeviceProperties& device, std::string_view op,
                                 const KdaDecodeTensors& tensors, const KdaPrefillOptions& options,
                                 const Workspace& workspace, SourceLoc at) {
-  rows::Caller caller{op, at};
   KdaPrefillPlan plan;
   plan.by_token = plan_kda_decode(op, tensors, options.rule, at);
-  const KdaDecodeTensors& t = plan.by_token.tensors;
-  bool nothing = plan.by_token.launch.grid.x == 0;
-  if (nothing || !is_chunkable(t, options)) return plan;
-  PrefillChoice choice =
-      choose_prefill(device, {t.q.shape[1], sequences_of(t), t.v.shape[2], t.q.shape[3],
-                              t.v.shape[3], chunk_tokens(options.chunk)});
-  if (!choice.chunked) return plan;
-  ChunkConfig config = config_of(plan.by_token, choice, chunk_tokens(options.chunk));
-  View records = record_view(t, config, options, workspace, caller);
-  constexpr DynamicModes kFirst{.extents = 1};
-  TensorArg records_arg = tensor_arg(records, kFirst);
-  const KdaDecodeArguments<TensorArg>& args = plan.by_token.args;
-  plan.prepare = {config, options.rule, t, records, args, records_arg, {}};
-  plan.prepare->launch.grid.x = rows::row_blocks(records.shape[0], 1, caller);
-  plan.prepare->launch.block.x = config.prepare_threads();
-  plan.prepare->launch.dynamic_smem_bytes = config.prepare_smem_bytes();
-  plan.scan = {config, options.rule, t, records, args, records_arg, {}};
-  std::int64_t slices = sequences_of(t) * config.v_heads * (config.v / config.scan_columns());
-  plan.scan->launch.grid.x = rows::row_blocks(slices, 1, caller);
-  plan.scan->launch.block.x = (config.scan_warps + 1) * 32;
-  plan.scan->launch.cluster.x = config.cluster;
-  plan.scan->launch.dynamic_smem_bytes = config.scan_smem_bytes();
+  if (plan.by_token.launch.grid.x == 0) return plan;
+  const KdaDecodeConfig& c = plan.by_token.config;
+  ChunkRequest request{plan.by_token.tensors,
+                       plan.by_token.args,
+                       options.rule,
+                       {.shape = {options.chunk, c.k},
+                        .q_heads = c.q_heads,
+                        .v_heads = c.v_heads,
+                        .v = c.v,
+                        .gate = c.gate,
+                        .layout = c.layout,
+                        .neg_eigval = c.neg_eigval}};
+  plan.chunks = plan_chunks(device, request, workspace, rows::Caller{op, at});
   return plan;
 }
 
 std::string ChunkPreparePlan::key() const {
-  std::string text = "kda_prefill.prepare/1 " + to_string(config);
+  std::string text = op + ".prepare/1 " + to_string(config);
   for (const TensorArg* arg : {&args.q, &args.k, &args.a, &args.b, &records_arg})
     text += " | " + to_string(*arg);
   for (const std::optional<TensorArg>* arg : {&args.A_log, &args.dt_bias, &args.cu_seqlens})
@@ -169,7 +193,7 @@ Parameters ChunkPreparePlan::parameters() const {
 }
 
 std::string ChunkScanPlan::key() const {
-  std::string text = "kda_prefill.scan/1 " + to_string(config);
+  std::string text = op + ".scan/1 " + to_string(config);
   for (const TensorArg* arg : {&args.v, &args.out, &records_arg})
     text += " | " + to_string(*arg);
   for (const std::optional<TensorArg>* arg :
@@ -196,9 +220,9 @@ Parameters ChunkScanPlan::parameters() const {
 
 std::vector<Traced> traced_kernels(const KdaPrefillPlan& plan, ptx::Target target) {
   std::vector<Traced> traced;
-  if (plan.scan) {
-    traced.push_back(plan.prepare->trace(target));
-    traced.push_back(plan.scan->trace(target));
+  if (plan.chunks) {
+    traced.push_back(plan.chunks->prepare.trace(target));
+    traced.push_back(plan.chunks->scan.trace(target));
   } else if (plan.by_token.launch.grid.x > 0) {
     traced.push_back(plan.by_token.trace(target));
   }
@@ -210,9 +234,8 @@ Tolerance chunk_tolerance(std::string_view output) {
 }
 
 void launch_kda_prefill(const Stream& stream, const KdaPrefillPlan& plan, SourceLoc at) {
-  if (!plan.scan) return launch_kda_decode(stream, plan.by_token, at);
-  rows::prepare(stream.device(), *plan.prepare, at).launch(stream, at);
-  rows::prepare(stream.device(), *plan.scan, at).launch(stream, at);
+  if (plan.chunks) return launch_chunks(stream, *plan.chunks, at);
+  launch_kda_decode(stream, plan.by_token, at);
 }
 
 }  // namespace tilewright

@@ -96,6 +96,11 @@ class PrepareKernel {
     Value n, begin, count, v_head;
   };
 
+  Value q_head(const Chunk& chunk) const { return chunk.v_head / (c_.v_heads / c_.q_heads); }
+  bool has_channel_decays() const {
+    return c_.gate != DecayGate::factor && c_.gate != DecayGate::fixed;
+  }
+
   Tensor floats(std::int64_t at, const Layout& layout) const {
     return dynamic_shared(f32, layout, at);
   }
@@ -164,7 +169,10 @@ class PrepareKernel {
         Value all = sums(which, 0, at).load();
         return s_.k > 64 ? all + sums(which, 1, at).load() : all;
       };
-      Value q = rsqrt_approx(sum(0) + 1e-6f), k = rsqrt_approx(sum(1) + 1e-6f);
+      auto factor = [&](int which) {
+        return s_.corrects ? rsqrt_approx(sum(which) + 1e-6f) : constant(f32, 1.0f);
+      };
+      Value q = factor(0), k = factor(1);
       row(Row::q_factor)(at) = q;
       row(Row::k_factor)(at) = k;
       row(Row::diagonal)(at) = sum(2) * q * k;
@@ -176,19 +184,23 @@ class PrepareKernel {
     Value there = token < chunk.count;
     // A token that the chunk lacks reads the first one's, and has 0.
     Value t = chunk.begin + select(there, token, 0);
+    if (!s_.corrects) return constant(f32, 0.0f);
     Value b = p_.b(chunk.n, t, chunk.v_head).load().to(f32);
     Value strength = c_.gate == DecayGate::factor ? b : kda::sigmoid_approx(b);
     return select(there, c_.neg_eigval ? strength * 2.0f : strength, 0.0f);
   }
 
-  /// One factor a token for all channels.
+  /// One factor a token, or one for all of them, for all channels.
   Fragment token_decays(const Chunk& chunk) const {
     Fragment factors(f32, 2 * kBlockRows);
-    for (int row = 0; row < kBlockRows; ++row) {
-      Value there = inside(chunk, row);
+    auto decay = [&](int row) {
+      if (c_.gate == DecayGate::fixed) return kda::gate_rate(-p_.a(q_head(chunk)).load());
       // A token that the chunk lacks reads the first one's.
-      Value t = chunk.begin + select(there, rows_.first_row() + row, 0);
-      Value factor = select(there, p_.a(chunk.n, t, chunk.v_head).load(), 1.0f);
+      Value t = chunk.begin + select(inside(chunk, row), rows_.first_row() + row, 0);
+      return p_.a(chunk.n, t, chunk.v_head).load();
+    };
+    for (int row = 0; row < kBlockRows; ++row) {
+      Value factor = select(inside(chunk, row), decay(row), 1.0f);
       factors[2 * row] = factor;
       factors[2 * row + 1] = factor;
     }
@@ -197,7 +209,7 @@ class PrepareKernel {
 
   /// Decay factors of the thread's part; 1 for rows that the chunk lacks.
   Fragment decays(const Chunk& chunk, const Fragment& a) const {
-    if (c_.gate == DecayGate::factor) return token_decays(chunk);
+    if (!has_channel_decays()) return token_decays(chunk);
     Fragment u = a.to(f32);
     Fragment factors = u;
     if (c_.gate == DecayGate::given) {
@@ -250,10 +262,11 @@ class PrepareKernel {
       return record.at_offset(Int(i * s_.vectors_elems()),
                               make_row_major(Shape{s_.vectors_elems()}));
     };
-    Tensor keys = part(0), queries = part(1), after = part(2);
+    Tensor queries = part(0), after = part(1), keys = part(2);
     decays_from_start(values.decay, outer_decay(Side::before), 0, kBlockRows,
                       [&](int row, const Fragment& factor) {
-                        store(places_.in(keys, row), scaled_pair(values.k, row, factor));
+                        if (s_.corrects)
+                          store(places_.in(keys, row), scaled_pair(values.k, row, factor));
                         store(places_.in(queries, row), scaled_pair(values.q, row, factor));
                       });
     decays_to_end(values.decay, outer_decay(Side::after), 0, kBlockRows,
@@ -273,9 +286,15 @@ class PrepareKernel {
     });
   }
 
+  /// The matrices of a record, before they are stored: P, then M diag(beta).
+  MatrixTile outgoing(int which) const {
+    return halves(map_.outgoing + std::int64_t{2} * which * s_.matrix_elems(), s_.tokens,
+                  s_.tokens);
+  }
+
   /// Zeros for what the products leave alone.
   void clear_outgoing() const {
-    int threads = c_.prepare_threads(), elems = 2 * s_.matrix_elems();
+    int threads = c_.prepare_threads(), elems = s_.matrices_elems();
     Tensor all = dynamic_shared(f16, make_row_major(Shape{elems}), map_.outgoing);
     Fragment zeros(f16, 8);
     for (int at = 0; at < elems; at += 8 * threads) {
@@ -289,9 +308,9 @@ class PrepareKernel {
   }
 
   void make_record(const Chunk& chunk, const Tensor& record) const {
-    Value head = chunk.v_head / (c_.v_heads / c_.q_heads);
+    Value head = q_head(chunk);
     Fragment q = load_rows(chunk, p_.q, head), k = load_rows(chunk, p_.k, head);
-    Fragment a = c_.gate == DecayGate::factor ? q : load_rows(chunk, p_.a, chunk.v_head);
+    Fragment a = has_channel_decays() ? load_rows(chunk, p_.a, chunk.v_head) : q;
     clear_outgoing();
     sum_rows(q, k);
     barrier();
@@ -300,31 +319,30 @@ class PrepareKernel {
     store_total(decay);
     barrier();
     RowValues values{normalised(q, Row::q_factor), normalised(k, Row::k_factor), decay};
-    MatrixTile solve = halves(map_.outgoing, s_.tokens, s_.tokens);
-    MatrixTile attention =
-        halves(map_.outgoing + std::int64_t{2} * s_.matrix_elems(), s_.tokens, s_.tokens);
     PairTargets targets{
         dynamic_shared(f16, make_row_major(Shape{4 * s_.vectors_elems()}), map_.tiles),
-        coupling(),
-        attention,
+        std::nullopt,
+        outgoing(0),
         row(Row::beta),
         row(Row::diagonal),
         totals()};
+    if (s_.corrects) targets.coupling.emplace(coupling());
     pair_products(s_, rows_, values, targets);
     store_vectors(values, record);
     store_decay(record);
-    barrier();
-    // The inverses of halves come after the products, in the same place.
-    int columns = std::min(2 * kBlockRows, s_.tokens);
-    triangular_inverse(targets.coupling,
-                       {solve, halves(map_.tiles, s_.tokens, columns), row(Row::beta)}, s_.tokens,
-                       c_.prepare_threads() / 32);
+    if (s_.corrects) {
+      barrier();
+      // The inverses of halves come after the products, in the same place.
+      int columns = std::min(2 * kBlockRows, s_.tokens);
+      triangular_inverse(*targets.coupling,
+                         {outgoing(1), halves(map_.tiles, s_.tokens, columns), row(Row::beta)},
+                         s_.tokens, c_.prepare_threads() / 32);
+    }
     fence_async_proxy();
     barrier();
     if_(thread_idx().x == 0, [&] {
-      Tensor from =
-          dynamic_shared(f16, make_row_major(Shape{2 * s_.matrix_elems()}), map_.outgoing);
-      bulk_store(record(s_.solve_at()), from(0), 4 * s_.matrix_elems());
+      Tensor from = dynamic_shared(f16, make_row_major(Shape{s_.matrices_elems()}), map_.outgoing);
+      bulk_store(record(s_.matrices_at()), from(0), 2 * s_.matrices_elems());
       bulk_commit();
       bulk_wait();
     });
@@ -343,7 +361,7 @@ class PrepareKernel {
 std::int64_t ChunkConfig::prepare_smem_bytes() const { return SmemMap(shape).bytes; }
 
 Traced ChunkPreparePlan::trace(ptx::Target target) const {
-  TraceOptions trace_options{.name = "kda_prefill_prepare_" + std::to_string(config.q_heads) + "x" +
+  TraceOptions trace_options{.name = op + "_prepare_" + std::to_string(config.q_heads) + "x" +
                                      std::to_string(config.v_heads),
                              .target = target,
                              .block = {config.prepare_threads(), 1, 1},

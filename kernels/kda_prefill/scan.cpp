@@ -248,12 +248,11 @@ class ScanKernel {
     store_state(state, rows);
   }
 
-  /// Takes the state over a chunk; returns the scaled state's outputs [16, tokens].
-  Fragment advance(const ChunkRecord& record, const Fragment& state, const Var& scale,
-                   const Fragment& values) const {
-    Fragment predictions(f32, 4 * token_tiles()), out(f32, 4 * token_tiles());
+  /// D^T of the delta rule, and the part of `out` that the state has.
+  Fragment corrections(const ChunkRecord& record, const Fragment& state, const Var& scale,
+                       const Fragment& values, const Fragment& out) const {
+    Fragment predictions(f32, 4 * token_tiles());
     predictions.fill(0.0f);
-    out.fill(0.0f);
     for (int k = 0; k < s_.k; k += kStep) {
       Fragment a = state.part(k / 2, 8).to(f16);
       multiply_tokens(vectors_, predictions, a, record.keys(), k);
@@ -262,13 +261,30 @@ class ScanKernel {
     Fragment errors = zip_map(values, predictions, [&](const Value& v, const Value& prediction) {
                         return fma(v, scale, -prediction);
                       }).to(f16);
-    Fragment corrections(f32, 4 * token_tiles());
-    corrections.fill(0.0f);
+    Fragment corrected(f32, 4 * token_tiles());
+    corrected.fill(0.0f);
     for (int token = 0; token < s_.tokens; token += kStep) {
       Fragment a = errors.part(token / 2, 8);
-      multiply_tokens(matrices_, corrections, a, record.solve(), token, token);
+      multiply_tokens(matrices_, corrected, a, record.solve(), token, token);
     }
-    Fragment added = corrections.to(f16);
+    return corrected.to(f16);
+  }
+
+  /// V^T itself.
+  Fragment uncorrected(const ChunkRecord& record, const Fragment& state, const Var& scale,
+                       const Fragment& values, const Fragment& out) const {
+    for (int k = 0; k < s_.k; k += kStep)
+      multiply_tokens(vectors_, out, state.part(k / 2, 8).to(f16), record.queries(), k);
+    return (values * scale).to(f16);
+  }
+
+  /// Takes the state over a chunk; returns the scaled state's outputs [16, tokens].
+  Fragment advance(const ChunkRecord& record, const Fragment& state, const Var& scale,
+                   const Fragment& values) const {
+    Fragment out(f32, 4 * token_tiles());
+    out.fill(0.0f);
+    Fragment added = s_.corrects ? corrections(record, state, scale, values, out)
+                                 : uncorrected(record, state, scale, values, out);
     decay_state(record.decay(), state);
     for (int token = 0; token < s_.tokens; token += kStep) {
       Fragment a = added.part(token / 2, 8);
@@ -302,11 +318,11 @@ std::int64_t ChunkConfig::scan_smem_bytes() const {
 }
 
 Traced ChunkScanPlan::trace(ptx::Target target) const {
-  TraceOptions trace_options{.name = "kda_prefill_scan_" + std::to_string(config.q_heads) + "x" +
-                                     std::to_string(config.v_heads),
-                             .target = target,
-                             .block = {(config.scan_warps + 1) * 32, 1, 1},
-                             .cluster = {config.cluster, 1, 1}};
+  TraceOptions trace_options{
+      .name = op + "_scan_" + std::to_string(config.q_heads) + "x" + std::to_string(config.v_heads),
+      .target = target,
+      .block = {(config.scan_warps + 1) * 32, 1, 1},
+      .cluster = {config.cluster, 1, 1}};
   using Maybe = std::optional<Tensor>;
   auto body = [this](const Tensor& v, const Maybe& cu_seqlens, const Maybe& state,
                      const Maybe& indices, const Tensor& out, const Maybe& final_state,

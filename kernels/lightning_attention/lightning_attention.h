@@ -2,6 +2,7 @@
 // lightning_attention: linear attention with a fixed decay a head.
 #pragma once
 
+#include "kernels/kda_prefill/kda_prefill.h"
 #include "kernels/rows/rows.h"
 #include "tilewright/operator.h"
 #include "tilewright/trace.h"
@@ -47,20 +48,30 @@ struct LightningPlan {
   LightningOptions options;
   LightningTensors tensors;
   LightningArguments<TensorArg> args;
-  LaunchConfig launch;
+  LaunchConfig launch;                    ///< token by token
+  std::optional<ChunkPlans> chunks = {};  ///< instead of that
 
   std::string key() const;
   Traced trace(ptx::Target target) const;
   Parameters parameters() const;
 };
-/// q, k, v and out may lack T (one token each) or, with cu_seqlens, N.
-LightningPlan plan_lightning_attention(const LightningTensors& tensors,
+/// Bytes of workspace that chunks of these sequences may need: contents do not matter.
+std::int64_t lightning_workspace_bytes(const LightningTensors& tensors);
+
+/// q, k, v and out may lack T (one token each) or, with cu_seqlens, N. Without a workspace tokens
+/// are taken one by one, else long sequences in chunks, with operands of f16.
+LightningPlan plan_lightning_attention(const DeviceProperties& device,
+                                       const LightningTensors& tensors,
                                        const LightningOptions& options = {},
+                                       const Workspace& workspace = {},
                                        SourceLoc at = SourceLoc::here());
+void launch_lightning_attention(const Stream& stream, const LightningPlan& plan,
+                                SourceLoc at = SourceLoc::here());
 
 /// Runs on the stream. Allocates nothing on the device and does not wait.
 void lightning_attention(const Stream& stream, const LightningTensors& tensors,
-                         const LightningOptions& options = {}, SourceLoc at = SourceLoc::here());
+                         const LightningOptions& options = {}, const Workspace& workspace = {},
+                         SourceLoc at = SourceLoc::here());
 
 const Operator& lightning_attention_operator();
 

@@ -17,9 +17,6 @@ class Checks {
       : t_(given), options_(options), caller_(caller) {}
 
   LightningTensors run() {
-    for (View* view : {&t_.q, &t_.k, &t_.v, &t_.out}) {
-      if (view->rank == 3) *view = kda::with_unit_mode(*view, t_.cu_seqlens ? 0 : 1);
-    }
     types();
     shapes();
     memory();
@@ -116,11 +113,60 @@ class Checks {
   const rows::Caller& caller_;
 };
 
+/// q, k, v and out with all modes.
+LightningTensors with_all_modes(LightningTensors t) {
+  for (View* view : {&t.q, &t.k, &t.v, &t.out}) {
+    if (view->rank == 3) *view = kda::with_unit_mode(*view, t.cu_seqlens ? 0 : 1);
+  }
+  return t;
+}
+
 std::int64_t requests_of(const LightningTensors& t) {
   return t.cu_seqlens ? t.cu_seqlens->shape[0] - 1 : t.q.shape[0];
 }
 
+/// The delta rule's arguments of what has no correction: `b` is not read.
+ChunkRequest chunk_request(const LightningPlan& plan) {
+  const LightningTensors& t = plan.tensors;
+  const LightningArguments<TensorArg>& a = plan.args;
+  bool commits = t.state && plan.options.commit;
+  ChunkRequest request{.tensors = {.q = t.q,
+                                   .k = t.k,
+                                   .v = t.v,
+                                   .a = t.decay,
+                                   .b = t.decay,
+                                   .cu_seqlens = t.cu_seqlens,
+                                   .state = t.state,
+                                   .indices = t.indices,
+                                   .out = t.out},
+                       .args = {.q = a.q,
+                                .k = a.k,
+                                .v = a.v,
+                                .a = a.decay,
+                                .b = a.decay,
+                                .cu_seqlens = a.cu_seqlens,
+                                .state = a.state,
+                                .indices = a.indices,
+                                .out = a.out}};
+  if (commits) {
+    request.tensors.final_state = t.state;
+    request.args.final_state = a.state;
+  }
+  request.options.scale = plan.options.scale;
+  request.config = {.shape = {.k = plan.config.k, .corrects = false},
+                    .q_heads = plan.config.q_heads,
+                    .v_heads = plan.config.v_heads,
+                    .v = plan.config.v,
+                    .gate = DecayGate::fixed};
+  return request;
+}
+
 }  // namespace
+
+std::int64_t lightning_workspace_bytes(const LightningTensors& tensors) {
+  LightningTensors t = with_all_modes(tensors);
+  return chunk_workspace_bytes(t.q, t.v, t.cu_seqlens, {.corrects = false});
+}
 
 std::string to_string(const LightningConfig& c) {
   return "h=" + std::to_string(c.q_heads) + "/" + std::to_string(c.v_heads) +
@@ -129,12 +175,14 @@ std::string to_string(const LightningConfig& c) {
          (c.one_token ? " one" : "") + (c.commit ? " commit" : "");
 }
 
-LightningPlan plan_lightning_attention(const LightningTensors& tensors,
-                                       const LightningOptions& options, SourceLoc at) {
+LightningPlan plan_lightning_attention(const DeviceProperties& device,
+                                       const LightningTensors& tensors,
+                                       const LightningOptions& options, const Workspace& workspace,
+                                       SourceLoc at) {
   rows::Caller caller{"lightning_attention", at};
   LightningPlan plan;
   plan.options = options;
-  plan.tensors = Checks(tensors, options, caller).run();
+  plan.tensors = Checks(with_all_modes(tensors), options, caller).run();
   const LightningTensors& t = plan.tensors;
   LightningConfig& c = plan.config;
   c.q_heads = static_cast<int>(t.q.shape[2]);
@@ -157,6 +205,8 @@ LightningPlan plan_lightning_attention(const LightningTensors& tensors,
   bool nothing = size(t.out) == 0 && !t.cu_seqlens;
   plan.launch.grid.x = nothing ? 0 : rows::row_blocks(heads * (c.v / c.block_rows()), 1, caller);
   plan.launch.block.x = c.warps * 32;
+  if (plan.launch.grid.x > 0 && workspace.size_bytes > 0)
+    plan.chunks = plan_chunks(device, chunk_request(plan), workspace, caller);
   return plan;
 }
 
@@ -186,11 +236,18 @@ Parameters LightningPlan::parameters() const {
   return parameters;
 }
 
-void lightning_attention(const Stream& stream, const LightningTensors& tensors,
-                         const LightningOptions& options, SourceLoc at) {
-  LightningPlan plan = plan_lightning_attention(tensors, options, at);
+void launch_lightning_attention(const Stream& stream, const LightningPlan& plan, SourceLoc at) {
+  if (plan.chunks) return launch_chunks(stream, *plan.chunks, at);
   if (plan.launch.grid.x == 0) return;
   rows::prepare(stream.device(), plan, at).launch(stream, at);
+}
+
+void lightning_attention(const Stream& stream, const LightningTensors& tensors,
+                         const LightningOptions& options, const Workspace& workspace,
+                         SourceLoc at) {
+  const DeviceProperties& device = stream.device().properties();
+  launch_lightning_attention(stream,
+                             plan_lightning_attention(device, tensors, options, workspace, at), at);
 }
 
 }  // namespace tilewright

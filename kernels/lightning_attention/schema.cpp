@@ -55,23 +55,33 @@ constexpr std::array<OptionSpec, 2> kOptions{{
      .default_text = "true",
      .doc = "write the state back"},
 }};
-constexpr std::array<std::string_view, 2> kProblems{"T=1,H=32,K=128,HV=32,V=128,S=1,state=f32",
-                                                    "T=128,H=32,K=128,HV=32,V=128,S=128,state=f32"};
+constexpr std::array<std::string_view, 3> kProblems{
+    "T=1,H=32,K=128,HV=32,V=128,S=1,state=f32", "T=128,H=32,K=128,HV=32,V=128,S=128,state=f32",
+    "T=8192,H=32,K=128,HV=32,V=128,S=1,state=f32,cu_seqlens=s32"};
 
 LightningOptions options_of(const Arguments& arguments) {
   return {static_cast<float>(arguments.real("scale")), arguments.boolean("commit")};
 }
 
-LightningPlan plan_of(const Arguments& arguments) {
-  LightningTensors tensors{.q = arguments.tensor("q"),
-                           .k = arguments.tensor("k"),
-                           .v = arguments.tensor("v"),
-                           .decay = arguments.tensor("decay"),
-                           .cu_seqlens = optional_view(arguments, "cu_seqlens"),
-                           .state = optional_view(arguments, "state"),
-                           .indices = optional_view(arguments, "indices"),
-                           .out = arguments.tensor("out")};
-  return plan_lightning_attention(tensors, options_of(arguments));
+LightningTensors tensors_of(const Arguments& arguments) {
+  const View* out = arguments.find("out");
+  return {.q = arguments.tensor("q"),
+          .k = arguments.tensor("k"),
+          .v = arguments.tensor("v"),
+          .decay = arguments.tensor("decay"),
+          .cu_seqlens = optional_view(arguments, "cu_seqlens"),
+          .state = optional_view(arguments, "state"),
+          .indices = optional_view(arguments, "indices"),
+          .out = out == nullptr ? View{} : *out};
+}
+
+std::int64_t workspace_bytes(const Arguments& arguments) {
+  return lightning_workspace_bytes(tensors_of(arguments));
+}
+
+LightningPlan plan_of(const DeviceProperties& device, const Arguments& arguments) {
+  return plan_lightning_attention(device, tensors_of(arguments), options_of(arguments),
+                                  arguments.workspace(workspace_bytes(arguments)));
 }
 
 std::vector<OutputSpec> outputs(const Arguments& arguments) {
@@ -79,10 +89,8 @@ std::vector<OutputSpec> outputs(const Arguments& arguments) {
   return {{"out", bf16, shape_of(arguments.tensor("v"))}};
 }
 
-void launch(const Device&, const Stream& stream, const Arguments& arguments) {
-  LightningPlan plan = plan_of(arguments);
-  if (plan.launch.grid.x == 0) return;
-  rows::prepare(stream.device(), plan, SourceLoc::here()).launch(stream);
+void launch(const Device& device, const Stream& stream, const Arguments& arguments) {
+  launch_lightning_attention(stream, plan_of(device.properties(), arguments));
 }
 
 class Reference {
@@ -155,34 +163,46 @@ void reference(const Arguments& arguments, HostTensors& tensors) {
     tensors.set(make_array("state", f64, state->shape, reference.state));
 }
 
-/// Only f32 arithmetic is between a state and its reference; out is rounded to bf16 besides.
-Tolerance tolerance(const Arguments&, std::string_view output) {
+/// Only f32 arithmetic is between a state and its reference; out is rounded to bf16 besides. Chunks
+/// as in kda_prefill.
+Tolerance tolerance(const Arguments& arguments, std::string_view output) {
+  if (workspace_bytes(arguments) > 0) return chunk_tolerance(output);
   if (output != "out") return {.rmse = 1e-6};
   return {.relative = rows::half_ulp(bf16), .of_row_max = 0x1p-18};
 }
 
 std::int64_t bytes(const Arguments& arguments) {
-  LightningPlan plan = plan_of(arguments);
-  const LightningTensors& t = plan.tensors;
+  LightningTensors t = tensors_of(arguments);
   std::int64_t requests = t.cu_seqlens ? t.cu_seqlens->shape[0] - 1 : t.q.shape[0];
   std::int64_t total = 0;
   for (const View* view : {&t.q, &t.k, &t.v, &t.decay, &t.out})
     total += size_bytes(*view);
-  if (t.state && t.state->shape[0] > 0)
-    total += size_bytes(*t.state) / t.state->shape[0] * requests * (plan.config.commit ? 2 : 1);
+  if (t.state && t.state->shape[0] > 0) {
+    std::int64_t slot = size_bytes(*t.state) / t.state->shape[0];
+    total += slot * requests * (options_of(arguments).commit ? 2 : 1);
+  }
   return total;
 }
 
 std::vector<Traced> trace(const Arguments& arguments, ptx::Target target) {
   std::vector<Traced> traced;
-  LightningPlan plan = plan_of(arguments);
-  if (plan.launch.grid.x > 0) traced.push_back(plan.trace(target));
+  LightningPlan plan = plan_of(DeviceProperties{}, arguments);
+  if (plan.chunks) {
+    traced.push_back(plan.chunks->prepare.trace(target));
+    traced.push_back(plan.chunks->scan.trace(target));
+  } else if (plan.launch.grid.x > 0) {
+    traced.push_back(plan.trace(target));
+  }
   return traced;
 }
 
-/// The rates of ALiBi-like slopes: s = 8 h / H.
-void fill(const Problem&, std::vector<Array>& inputs) {
+/// The rates of ALiBi-like slopes: s = 8 h / H; one sequence.
+void fill(const Problem& problem, std::vector<Array>& inputs) {
   for (Array& input : inputs) {
+    if (input.name == "cu_seqlens") {
+      auto tokens = static_cast<double>(problem.size("T"));
+      input = make_array(input.name, input.type, {2}, std::vector<double>{0, tokens});
+    }
     if (input.name != "decay") continue;
     std::vector<double> rates;
     for (std::int64_t h = 0; h < input.shape[0]; ++h)
@@ -200,6 +220,7 @@ constexpr Operator kOperator{
                .options = kOptions},
     .outputs = outputs,
     .launch = launch,
+    .workspace_bytes = workspace_bytes,
     .reference = reference,
     .tolerance = tolerance,
     .nan_rule = NanRule::skip,

@@ -51,6 +51,21 @@ TEST_F(LightningAttention, RunsSequencesOfAllLengths) {
   run(op, given);
 }
 
+TEST_F(LightningAttention, RunsLongSequencesInChunks) {
+  run(op, inputs({2, 130}, 1, 2, 2));
+  run(op, inputs({1, 70}, 2, 2, 1, 64, 96), {{"scale", "0.25"}});
+  run(op, inputs({1, 90}, 1, 1, 0));
+  run(op, inputs({1, 90}, 1, 1, 1), {{"commit", "false"}});
+  run_candidates(op, inputs({1, 66}, 1, 1, 1));
+}
+
+TEST_F(LightningAttention, RunsChunksOfSequencesOfAllLengths) {
+  std::vector<Array> given = inputs({200}, 2, 4, 6);
+  given.push_back(integers("cu_seqlens", s32, {0, 64, 64, 65, 130, 200}));
+  given.push_back(integers("indices", s32, {5, 1, -1, 0, 2}));
+  run(op, given);
+}
+
 TEST_F(LightningAttention, StartsFromZerosWithoutAState) { run(op, inputs({2, 7}, 1, 1, 0)); }
 
 TEST_F(LightningAttention, LaunchesNothingForNoRequests) { run(op, inputs({0}, 1, 1, 1)); }
