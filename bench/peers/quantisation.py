@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Quantisation to fp8 by token, block and tensor, and to MXFP8, alone and in a norm, beside PyTorch and Triton.
+"""Quantisation to fp8 by token, block and tensor, and to MXFP8, alone, in a norm and in an activation, beside PyTorch and Triton.
 
     python3 bench/peers/quantisation.py [--json OUT] [--tokens 1,64,4096]
 """
@@ -42,6 +42,22 @@ def groups_kernel(x, given, q, scales, rows, W: tl.constexpr, BLOCK: tl.constexp
         tl.store(scales + row, scale, mask=row < rows)
         scaled = value / scale[:, None]
     tl.store(q + at, scaled.to(q.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def silu_codes_kernel(x, q, scales, D: tl.constexpr, BLOCK: tl.constexpr, GROUP: tl.constexpr):
+    """SiLU of one half times the other, and codes with a scale for each group (GROUP = BLOCK: for the row)."""
+    row, chunk = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    column = chunk * BLOCK + tl.arange(0, BLOCK)
+    gate = tl.load(x + row * 2 * D + column, mask=column < D, other=0).to(tl.float32)
+    up = tl.load(x + row * 2 * D + D + column, mask=column < D, other=0).to(tl.float32)
+    groups = tl.reshape(gate * tl.sigmoid(gate) * up, (BLOCK // GROUP, GROUP))
+    scale = tl.maximum(tl.max(tl.abs(groups), 1), 1e-10) / 448.0
+    codes = tl.reshape(groups / scale[:, None], (BLOCK,))
+    tl.store(q + row * D + column, codes.to(q.dtype.element_ty), mask=column < D)
+    count = (D + GROUP - 1) // GROUP
+    group = chunk * (BLOCK // GROUP) + tl.arange(0, BLOCK // GROUP)
+    tl.store(scales + row * count + group, scale, mask=group < count)
 
 
 def triton_variants(kind, rows, width):
@@ -134,7 +150,34 @@ def norm_quantize(form, t, h):
     return case
 
 
+def silu_quantize(form, t, n):
+    quantized, group, _, _ = FORMATS[form]
+    d = n // 2
+
+    def make():
+        return (torch.randn(t, n, device="cuda", dtype=torch.bfloat16),
+                torch.empty(t, d, device="cuda", dtype=torch.float8_e4m3fn),
+                torch.empty((t, d // group) if group else (t,), device="cuda"))
+
+    def function(x):
+        gate, up = x.float().chunk(2, -1)
+        return quantized(F.silu(gate) * up)
+
+    def variant(block, warps):
+        return lambda x, q, scales: silu_codes_kernel[(t, triton.cdiv(d, block))](
+            x, q, scales, d, block, group or block, num_warps=warps)
+
+    case = measure.Case("silu_and_mul", f"T={t},N={n},x=bf16,quant={form}", make, 2, function, tolerance=0.13)
+    case.ways[measure.OURS] = lambda x, q, scales: ops.silu_and_mul(x, q=q, scales=scales, quant=form)
+    whole = triton.next_power_of_2(d)
+    tilings = ((512, 2), (1024, 4), (2048, 8)) if group else ((whole, 4), (whole, 8), (whole, 16))
+    case.ways["triton"] = [variant(*each) for each in tilings]
+    return case
+
+
 def cases(tokens):
+    for form in ("fp8_block", "fp8_token"):
+        yield from (silu_quantize(form, t, n) for n, t in measure.at_ends((4096,), (24576,), tokens))
     yield from (norm_quantize("fp8_token", t, h) for h, t in measure.at_ends((7168,), (4096,), tokens))
     yield from (norm_quantize("fp8_block", t, h) for h, t in measure.at_ends((7168,), (4096,), tokens))
     for form in FORMATS:
