@@ -38,7 +38,8 @@ endfunction()
 file(GLOB benches CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*.cpp)
 foreach(bench ${benches})
   cmake_path(GET bench STEM stem)
-  tilewright_bench(${stem}_bench SOURCES ${bench})
+  set(parts_emulator emu) # the others link all
+  tilewright_bench(${stem}_bench SOURCES ${bench} PARTS ${parts_${stem}})
 endforeach()
 
 file(GLOB operators CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/kernels/*/bench.cpp)

@@ -31,7 +31,7 @@ void mismatch(Exec& x, Severity severity, std::string message) {
 /// Threads that count as arrived: whole warps count exited lanes too.
 std::uint32_t arrived_threads(const Block& block, const BarrierState& b) {
   std::uint32_t count = 0;
-  for (std::size_t w = 0; w < b.lanes.size(); ++w) {
+  for (std::size_t w = 0; w < block.warp_count(); ++w) {
     const Warp& warp = *block.warps[w];
     const std::uint32_t lanes = b.lanes[w];
     if (lanes == 0) continue;
@@ -91,11 +91,11 @@ void complete(Block& block, BarrierState& b, std::uint32_t id) {
     synchronize_block(block);
   } else {
     if (b.whole_block) {  // those that wait have not contributed yet
-      for (std::size_t w = 0; w < b.waiting.size(); ++w) {
+      for (std::size_t w = 0; w < block.warp_count(); ++w) {
         contribute(b, *block.warps[w], b.waiting[w]);
       }
     }
-    for (std::size_t w = 0; w < b.waiting.size(); ++w) {
+    for (std::size_t w = 0; w < block.warp_count(); ++w) {
       if (b.waiting[w] != 0) receive(*block.warps[w], b.waiting[w], b);
     }
   }
@@ -133,8 +133,8 @@ bool open_barrier(Exec& x, BarrierState& b, std::uint32_t id, std::uint32_t coun
   }
   if (!b.open) {
     b.open = true;
-    b.lanes.assign(x.block->warp_count(), 0);
-    b.waiting.assign(x.block->warp_count(), 0);
+    b.lanes = {};
+    b.waiting = {};
     b.expected = count;
     b.whole_block = whole || count == most;
     b.first_pc = x.pc;

@@ -36,8 +36,8 @@ struct BarrierState {
   bool whole_block = false;    ///< every thread of the block, exited ones excepted
   std::uint32_t arrived = 0;   ///< lanes
   std::uint32_t first_pc = 0;
-  std::vector<std::uint32_t> lanes;    ///< by warp: the arrived ones
-  std::vector<std::uint32_t> waiting;  ///< by warp: those that wait (not bar.arrive)
+  std::array<std::uint32_t, 32> lanes{};    ///< by warp: the arrived ones
+  std::array<std::uint32_t, 32> waiting{};  ///< by warp: those that wait (not bar.arrive)
   std::shared_ptr<Clock> generic;
   ClockRef async;
   SnapshotRef foreign;

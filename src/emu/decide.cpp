@@ -28,7 +28,10 @@ Random::Random(std::uint64_t seed) {
 }
 
 Decisions::Decisions(const Options& options)
-    : random_(options.seed), replay_(options.replay), record_(options.record) {
+    : random_(options.seed),
+      coarse_(options.seed % 2 == 0),
+      replay_(options.replay),
+      record_(options.record) {
   if (record_ != nullptr) record_->turns.clear();
 }
 
@@ -60,11 +63,14 @@ Decisions::Next Decisions::next(const std::vector<Warp*>& ready) {
   choice_ = 0;
   current_ = nullptr;
   if (replay_ == nullptr) {
-    // Short and long turns both: short ones interleave finely, long ones are cheap.
+    // Short and long turns both: short ones interleave finely, long ones are cheap. They are of
+    // many lengths at odd seeds, and seven in eight run until the warp waits at even ones.
     const std::uint64_t bits = random_.next();
     out.index = static_cast<std::size_t>(((bits >> 32) * ready.size()) >> 32);
     const auto doublings = static_cast<unsigned>((bits & 0xffff) * 12 >> 16);
-    out.budget = 1 + static_cast<std::uint32_t>(bits >> 16 & ((1U << doublings) - 1));
+    const bool long_turn = coarse_ && (bits >> 28 & 7) != 0;
+    out.budget = long_turn ? kLongTurn
+                           : 1 + static_cast<std::uint32_t>(bits >> 16 & ((1U << doublings) - 1));
   } else if (!turn_of(ready, out)) {
     out = {next_in_order_++ % ready.size(), kLongTurn};
   }

@@ -57,6 +57,7 @@ class Decisions {
 
  private:
   Random random_;
+  bool coarse_;
   const Schedule* replay_;
   Schedule* record_;
   std::size_t position_ = 0;       ///< in the replayed schedule

@@ -103,6 +103,25 @@ void drop_pieces(Schedule& s, Shortening& search) {
   }
 }
 
+/// Two turns of one warp in a row are one.
+void join_turns(Schedule& s, Shortening& search) {
+  for (std::size_t i = 0; i + 1 < s.turns.size();) {
+    const Turn &a = s.turns[i], &b = s.turns[i + 1];
+    const bool same = !a.idle && !b.idle && a.grid == b.grid && a.block == b.block &&
+                      a.warp == b.warp && a.steps != 0;
+    Schedule joined = s;
+    Turn& t = joined.turns[i];
+    t.steps = b.steps == 0 ? 0 : a.steps + b.steps;
+    t.choices.insert(t.choices.end(), b.choices.begin(), b.choices.end());
+    joined.turns.erase(joined.turns.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    if (same && search.accepts(joined)) {
+      s = std::move(joined);
+    } else {
+      ++i;
+    }
+  }
+}
+
 void drop_choices(Schedule& s, Shortening& search) {
   for (Turn& t : s.turns) {
     if (t.choices.empty()) continue;
@@ -138,6 +157,7 @@ Schedule shorten(const Schedule& schedule, ScheduleTest shows, int trials) {
   Schedule best = schedule;
   cut_end(best, search);
   drop_pieces(best, search);
+  join_turns(best, search);
   drop_choices(best, search);
   return best;
 }
