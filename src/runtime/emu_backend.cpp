@@ -16,6 +16,7 @@ using Clock = std::chrono::steady_clock;
 struct EventState {
   std::optional<Clock::time_point> time;
   KnownLaunches known;
+  const StreamOrder* order = nullptr;  ///< in which `known` means something
 };
 
 struct EmuKernel : LoadedKernel {
@@ -103,7 +104,9 @@ EmuBackend::EmuBackend(ptx::Target target, std::shared_ptr<EmuShared> shared)
     : Backend(DeviceKind::emulated, "emu:" + ptx::to_string(target)),
       shared_(std::move(shared)),
       machine(target, {.fabric = &shared_->fabric}),
-      order_(shared_->order) {
+      order_(shared_->order),
+      default_stream_(order_.add_device()),
+      copies_(machine) {
   properties = emulated_properties(target);
 }
 
@@ -113,11 +116,7 @@ MemoryInfo EmuBackend::memory() {
   return {.free_bytes = options.limits.memory_bytes, .total_bytes = options.limits.memory_bytes};
 }
 
-void EmuBackend::host_waits() {
-  order_.host_waits_for_default();
-  for (std::uint32_t number : numbers_)
-    order_.host_waits(order_.recorded(number));
-}
+void EmuBackend::host_waits() { order_.host_waits(order_.recorded(default_stream_)); }
 
 void EmuBackend::synchronize(SourceLoc) { host_waits(); }
 
@@ -149,7 +148,7 @@ EmuBackend::StreamState* EmuBackend::find_stream(void* handle) {
 
 std::uint32_t EmuBackend::number_of(void* stream) {
   const StreamState* state = find_stream(stream);
-  return state == nullptr ? 0 : state->number;
+  return state == nullptr ? default_stream_ : state->number;
 }
 
 void EmuBackend::queue(void* stream, Work work) {
@@ -158,29 +157,48 @@ void EmuBackend::queue(void* stream, Work work) {
   state->captured.push_back(std::move(work));
 }
 
+void EmuBackend::check_copy(const CopiedBytes& copied, void* stream) {
+  if (!order_.has_several()) return;
+  const auto found = copies_.check(copied, order_.copy(number_of(stream)), options);
+  findings.insert(findings.end(), found.begin(), found.end());
+}
+
 void EmuBackend::copy_to_device(DeviceAddress to, std::span<const std::byte> from, void* stream) {
-  queue(stream, [this, to, from](void*) { machine.write(to, from); });
+  queue(stream, [this, to, from](void* on) {
+    check_copy({0, to, static_cast<std::int64_t>(from.size())}, on);
+    machine.write(to, from);
+  });
 }
 
 void EmuBackend::copy_to_host(std::span<std::byte> to, DeviceAddress from, void* stream) {
-  queue(stream, [this, to, from](void*) { machine.read(from, to); });
+  queue(stream, [this, to, from](void* on) {
+    check_copy({from, 0, static_cast<std::int64_t>(to.size())}, on);
+    machine.read(from, to);
+  });
 }
 
 void EmuBackend::copy_on_device(DeviceAddress to, DeviceAddress from, std::int64_t bytes,
                                 void* stream) {
-  queue(stream, [this, to, from, bytes](void*) { machine.copy(to, from, bytes); });
+  queue(stream, [this, to, from, bytes](void* on) {
+    check_copy({from, to, bytes}, on);
+    machine.copy(to, from, bytes);
+  });
 }
 
 void EmuBackend::fill(DeviceAddress to, std::byte value, std::int64_t bytes, void* stream) {
-  queue(stream, [this, to, value, bytes](void*) {
+  queue(stream, [this, to, value, bytes](void* on) {
+    check_copy({0, to, bytes}, on);
     machine.fill(to, bytes, std::to_integer<std::uint32_t>(value));
+    if (!order_.has_several() || bytes > CopyChecker::kMostBytes) return;
+    // A fill of a whole allocation forgets the accesses to it: this one is noted anew.
+    copies_.check({0, to, bytes}, order_.copy(number_of(on)), options);
+    machine.write(to, std::vector<std::byte>(static_cast<std::size_t>(bytes), value));
   });
 }
 
 void* EmuBackend::create_stream() {
   streams_.push_back(std::make_unique<StreamState>());
-  streams_.back()->number = order_.add_stream();
-  numbers_.push_back(streams_.back()->number);
+  streams_.back()->number = order_.add_stream(default_stream_);
   return streams_.back().get();
 }
 
@@ -208,7 +226,11 @@ bool EmuBackend::stream_done(void* stream) {
 
 /// Work is over when it has been queued; what remains is the order that the wait makes.
 void EmuBackend::stream_wait(void* stream, void* event) {
-  order_.stream_waits(number_of(stream), event_state(event).known);
+  queue(stream, [this, event](void* on) {
+    const EventState& state = event_state(event);
+    if (state.order != &order_) return;  // of a device whose memory this one cannot reach
+    order_.stream_waits(number_of(on), state.known);
+  });
 }
 
 void* EmuBackend::create_event() { return new EventState; }
@@ -217,11 +239,13 @@ void EmuBackend::destroy_event(void* event) noexcept { delete &event_state(event
 
 void EmuBackend::record_event(void* event, void* stream) {
   queue(stream, [this, event](void* on) {
-    event_state(event) = {Clock::now(), order_.recorded(number_of(on))};
+    event_state(event) = {Clock::now(), order_.recorded(number_of(on)), &order_};
   });
 }
 
-void EmuBackend::synchronize_event(void* event) { order_.host_waits(event_state(event).known); }
+void EmuBackend::synchronize_event(void* event) {
+  if (event_state(event).order == &order_) order_.host_waits(event_state(event).known);
+}
 
 double EmuBackend::elapsed_ms(void* start, void* end) {
   const auto &from = event_state(start).time, &to = event_state(end).time;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/backend.h"
+#include "runtime/emu_copy.h"
 #include "runtime/stream_order.h"
 #include "tilewright/emulator.h"
 
@@ -88,11 +89,14 @@ class EmuBackend : public Backend {
   /// The host waits for all launches of this device.
   void host_waits();
   void keep(emu::LaunchReport report);
+  /// A copy or fill is about to be done on a stream.
+  void check_copy(const CopiedBytes& copied, void* stream);
 
   std::vector<std::unique_ptr<StreamState>> streams_;
-  std::vector<std::uint32_t> numbers_;  ///< of all its streams, also those that are gone
   std::uint64_t captures_ = 0;
   StreamOrder& order_;
+  std::uint32_t default_stream_;  ///< its number in order_
+  CopyChecker copies_;
 };
 
 }  // namespace tilewright::detail

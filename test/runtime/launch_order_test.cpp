@@ -94,5 +94,82 @@ TEST_F(LaunchOrder, AGraphRunsOnTheStreamThatReplaysIt) {
   EXPECT_GT(findings(), 0U);
 }
 
+TEST_F(LaunchOrder, AGraphHasTheWaitsThatWereCaptured) {
+  Event done(device_);
+  const Graph graph = Graph::capture(one_, [&] {
+    one_.wait(done);
+    launch(one_);
+  });
+  launch(two_);
+  done.record(two_);
+  graph.launch(one_);
+  EXPECT_EQ(findings(), 0U);
+  launch(two_);
+  EXPECT_GT(findings(), 0U);
+}
+
+/// Work of each kind on the buffer, on a stream.
+class CopyOrder : public LaunchOrder, public testing::WithParamInterface<int> {
+ protected:
+  void copy(const Stream& on) {
+    switch (GetParam()) {
+      case 0:
+        return fill(buffer_.address(), std::byte{1}, 128, on);
+      case 1:
+        return copy_to_device(buffer_.address(), bytes_, on);
+      case 2:
+        return copy_to_host(bytes_, buffer_.address(), on);
+      case 3:
+        return copy_on_device(other_.address(), buffer_.address(), 128, on);
+      case 4:
+        return copy_on_device(buffer_.address(), other_.address(), 128, on);
+      default:
+        return fill(buffer_.address() + 1, std::byte{1}, 3, on);
+    }
+  }
+  std::vector<std::byte> bytes_ = std::vector<std::byte>(128);
+  Buffer other_{device_, 128};
+};
+
+TEST_P(CopyOrder, RacesWithAnEarlierLaunchOfAnotherStream) {
+  launch(one_);
+  copy(two_);
+  EXPECT_GT(findings(), 0U);
+}
+
+TEST_P(CopyOrder, RacesWithALaterLaunchOfAnotherStream) {
+  copy(one_);
+  launch(two_);
+  EXPECT_GT(findings(), 0U);
+}
+
+TEST_P(CopyOrder, IsOrderedByEvents) {
+  Event done(device_), copied(device_);
+  launch(one_);
+  done.record(one_);
+  two_.wait(done);
+  copy(two_);
+  copied.record(two_);
+  one_.wait(copied);
+  launch(one_);
+  EXPECT_EQ(findings(), 0U);
+}
+
+TEST_P(CopyOrder, KeepsItsBytes) {
+  other_.fill(std::byte{5});
+  launch(one_);
+  copy(one_);
+  std::vector<std::uint8_t> now(128);
+  buffer_.download(std::as_writable_bytes(std::span(now)));
+  EXPECT_EQ(findings(), 0U);
+  const std::uint8_t increased = 1;
+  const std::uint8_t first[] = {1, 0, increased, increased, 5, increased};
+  const std::uint8_t second[] = {1, 0, 0, 0, 5, 1};
+  EXPECT_EQ(now[0], first[GetParam()]);
+  EXPECT_EQ(now[1], second[GetParam()]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, CopyOrder, testing::Range(0, 6));
+
 }  // namespace
 }  // namespace tilewright::test

@@ -97,6 +97,65 @@ TEST(Peers, AWaitForOneDeviceOrdersNothingOnTheOther) {
   EXPECT_TRUE(devices[1].findings().empty());
 }
 
+/// Two devices whose streams write one word of the second.
+class PeerOrder : public testing::Test {
+ protected:
+  Kernel kernel_of(std::size_t i) {
+    TensorArg arg{u32, Shape{1}, Stride{1}, 16};
+    Traced write = trace(
+        {.name = "write", .block = {1, 1, 1}}, [](const Tensor& out) { out(0) = out(0) + 1; }, arg);
+    return compile(devices_[i], std::move(write));
+  }
+  void write(std::size_t i, const Stream& on) {
+    kernels_[i].launch({}, Parameters().add(word_.address()), on);
+  }
+  std::size_t findings() const {
+    return devices_[0].findings().size() + devices_[1].findings().size();
+  }
+
+  std::vector<Device> devices_ = open_peers(kTwo);
+  Buffer word_{devices_[1], 4};
+  Kernel kernels_[2] = {kernel_of(0), kernel_of(1)};
+};
+
+TEST_F(PeerOrder, DefaultStreamsOfTwoDevicesAreNotOrdered) {
+  word_.fill(std::byte{0});
+  write(0, Stream::default_of(devices_[0]));
+  write(1, Stream::default_of(devices_[1]));
+  EXPECT_GT(findings(), 0U);
+}
+
+TEST_F(PeerOrder, AnEventOrdersTheStreamOfAnotherDevice) {
+  word_.fill(std::byte{0});
+  Stream first(devices_[0]), second(devices_[1]);
+  Event done(devices_[0]);
+  write(0, first);
+  done.record(first);
+  second.wait(done);
+  write(1, second);
+  EXPECT_EQ(findings(), 0U);
+  EXPECT_EQ(download<std::uint32_t>(word_)[0], 2U);
+}
+
+TEST_F(PeerOrder, ADefaultStreamHandsOnWhatItsOtherStreamsKnow) {
+  word_.fill(std::byte{0});
+  Stream first(devices_[0]), second(devices_[1]);
+  Event done(devices_[0]);
+  write(0, first);
+  done.record(first);
+  second.wait(done);
+  write(1, Stream::default_of(devices_[1]));
+  EXPECT_EQ(findings(), 0U);
+}
+
+TEST_F(PeerOrder, AHostWaitOrdersBothDevices) {
+  word_.fill(std::byte{0});
+  write(0, Stream::default_of(devices_[0]));
+  devices_[0].synchronize();
+  write(1, Stream::default_of(devices_[1]));
+  EXPECT_EQ(findings(), 0U);
+}
+
 std::string error_of(const auto& work) {
   try {
     work();
