@@ -38,6 +38,24 @@ TEST(Compile, WritesABundleThatHasWhatALaunchNeeds) {
   EXPECT_EQ(found.out, "1 kernel present, 0 problems to compile\n");
 }
 
+TEST(Compile, PutsSeveralTargetsIntoOneBundle) {
+  if (!have_assembler()) GTEST_SKIP() << why_no_assembler();
+  const Folder folder;
+  const std::string gpus = " --gpu 'NVIDIA H200' --gpu 'NVIDIA A100-SXM4-80GB'";
+  const Outcome outcome = compile(folder, kProblem + gpus + " --out a.twb");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Bundle bundle = Bundle::open(folder / "a.twb");
+  ASSERT_EQ(bundle.size(), 2);
+  std::string targets;
+  for (int i : {0, 1})
+    targets += ptx::to_string(bundle.kernel(i).target) + " ";
+  EXPECT_EQ(targets, "sm_80 sm_90a ");
+  const Outcome found =
+      compile(folder, kProblem + gpus + " --missing",
+              "TILEWRIGHT_CACHE=off TILEWRIGHT_BUNDLES=a.twb TILEWRIGHT_PTXAS=none");
+  EXPECT_EQ(found.out, "2 kernels present, 0 problems to compile\n");
+}
+
 TEST(Compile, FillsTheCache) {
   if (!have_assembler()) GTEST_SKIP() << why_no_assembler();
   const Folder folder;
