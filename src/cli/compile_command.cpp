@@ -128,10 +128,11 @@ void report(const Request& request, const std::vector<BundleKernel>& kernels,
                  {"failures", Json::array()}};
     for (const BundleKernel& kernel : kernels)
       json["kernels"].push_back(json_of(kernel));
-    for (const Failure& failure : failures)
+    for (const Failure& failure : failures) {
       json["failures"].push_back({{"operator", failure.work.op},
                                   {"problem", failure.work.problem},
                                   {"message", failure.message}});
+    }
     return print_json(json);
   }
   if (request.missing) {

@@ -134,24 +134,24 @@ TEST(Compile, KnowsWhatFamiliesOfModelsNeed) {
     std::vector<std::string> operators_apart;
   } rows[] = {
       {"llama.json",
-       {"rope_table theta=500000.0,rotary_dim=128,max_position=131072,scaling=llama3,factor=8.0,"
-        "original_max_position=8192.0,low_freq_factor=1.0,high_freq_factor=4.0",
+       {("rope_table theta=500000.0,rotary_dim=128,max_position=131072,scaling=llama3,factor=8.0,"
+         "original_max_position=8192.0,low_freq_factor=1.0,high_freq_factor=4.0"),
         "rms_norm T=16,H=4096,x=bf16,w=bf16,eps=1e-05",
         "rope T=16,HQ=32,HK=8,D=128,P=64,R=128,q=bf16,k=bf16,positions=s64,cos_sin=f32",
-        "reshape_and_cache T=16,N=16,HK=8,D=128,DV=128,key=bf16,value=bf16,key_cache=bf16,"
-        "value_cache=bf16",
+        ("reshape_and_cache T=16,N=16,HK=8,D=128,DV=128,key=bf16,value=bf16,key_cache=bf16,"
+         "value_cache=bf16"),
         "silu_and_mul T=16,N=28672,x=bf16"},
        {"qk_norm_rope", "moe_topk", "quantize"}},
       {"qwen3_moe.json",
-       {"qk_norm_rope T=16,HQ=32,HK=4,D=128,P=64,R=128,q=bf16,k=bf16,positions=s64,cos_sin=f32,"
-        "q_weight=bf16,k_weight=bf16,eps=1e-06",
+       {("qk_norm_rope T=16,HQ=32,HK=4,D=128,P=64,R=128,q=bf16,k=bf16,positions=s64,cos_sin=f32,"
+         "q_weight=bf16,k_weight=bf16,eps=1e-06"),
         "moe_topk T=16,E=128,k=8,logits=bf16", "moe_dispatch T=16,K=8,H=2048,experts=128,x=bf16",
         "moe_combine T=16,K=8,H=2048,M=128,y=bf16", "silu_and_mul T=128,N=1536,x=bf16"},
        {"rope", "quantize"}},
       {"qwen3_next.json",
        {"rms_norm T=16,H=2048,x=bf16,w=bf16,eps=1e-06,weight_bias=1",
-        "qk_norm_rope T=16,HQ=16,HK=2,D=256,P=64,R=64,q=bf16,k=bf16,positions=s64,cos_sin=f32,"
-        "q_weight=bf16,k_weight=bf16,eps=1e-06,weight_bias=1",
+        ("qk_norm_rope T=16,HQ=16,HK=2,D=256,P=64,R=64,q=bf16,k=bf16,positions=s64,cos_sin=f32,"
+         "q_weight=bf16,k_weight=bf16,eps=1e-06,weight_bias=1"),
         "gated_delta_rule TOKENS=16,H=16,K=128,HV=32,V=128,S=64,N=16,indices=s32",
         "gated_delta_rule TOKENS=16,H=16,K=128,HV=32,V=128,S=64,N=1,indices=s32,mode=prefill",
         "silu_and_mul T=16,N=1024,x=bf16"},
@@ -159,11 +159,11 @@ TEST(Compile, KnowsWhatFamiliesOfModelsNeed) {
       {"deepseek_v3.json",
        {"rms_norm T=16,H=1536,x=bf16,w=bf16,eps=1e-06",
         "rms_norm T=16,H=512,x=bf16,w=bf16,eps=1e-06",
-        "rope T=16,HQ=128,HK=1,D=64,P=64,R=64,q=bf16,k=bf16,positions=s64,cos_sin=f32,"
-        "style=interleaved",
+        ("rope T=16,HQ=128,HK=1,D=64,P=64,R=64,q=bf16,k=bf16,positions=s64,cos_sin=f32,"
+         "style=interleaved"),
         "quantize T=16,H=7168,x=bf16,format=fp8_block",
-        "moe_topk "
-        "T=16,E=256,k=8,logits=f32,bias=f32,scoring=sigmoid,scale=2.5,groups=8,topk_group=4",
+        ("moe_topk "
+         "T=16,E=256,k=8,logits=f32,bias=f32,scoring=sigmoid,scale=2.5,groups=8,topk_group=4"),
         "moe_dispatch T=16,K=8,H=7168,experts=256,G=56,x=e4m3,scales=f32",
         "moe_combine T=16,K=8,H=7168,M=128,y=bf16,shared=bf16", "silu_and_mul T=16,N=36864,x=bf16",
         "silu_and_mul T=128,N=4096,x=bf16", "silu_and_mul T=16,N=4096,x=bf16"},
@@ -186,11 +186,13 @@ TEST(Compile, KnowsWhatFamiliesOfModelsNeed) {
   };
   for (const auto& row : rows) {
     const std::string lines = needed(folder, row.model);
-    for (const std::string& line : row.needs)
+    for (const std::string& line : row.needs) {
       EXPECT_NE(lines.find("\n" + line + "\n"), std::string::npos) << row.model << "\n"
                                                                    << line << lines;
-    for (const std::string& op : row.operators_apart)
+    }
+    for (const std::string& op : row.operators_apart) {
       EXPECT_EQ(lines.find("\n" + op + " "), std::string::npos) << row.model << "\n" << op << lines;
+    }
   }
 }
 

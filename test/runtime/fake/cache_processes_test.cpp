@@ -40,7 +40,8 @@ class CacheProcesses : public CacheTest {
       bool right = true;
       for (int i = 0; i < kKernels; ++i) {
         const std::string number = std::to_string((first + i) % kKernels);
-        ptx_ = ptx + "// " + number + "\n";
+        ptx_ = ptx;
+        ptx_.append("// ").append(number).append("\n");
         right &= get(cache, device, "scale v1 " + number).assembled().bytes.size() == 4;
       }
       return right && cache.warnings().empty();
@@ -63,6 +64,7 @@ class CacheProcesses : public CacheTest {
 TEST_F(CacheProcesses, SixtyFourOnAColdCacheAssembleOnce) {
   assembler_.hold();  // until all have started
   std::vector<pid_t> children;
+  children.reserve(64);
   for (int i = 0; i < 64; ++i)
     children.push_back(start_child());
   EXPECT_TRUE(wait_for_runs(1));
@@ -75,6 +77,7 @@ TEST_F(CacheProcesses, SixtyFourOnAColdCacheAssembleOnce) {
 TEST_F(CacheProcesses, SixtyFourAssembleEachOfManyKernelsOnce) {
   assembler_.hold();  // until some wait for others, each for another kernel
   std::vector<pid_t> children;
+  children.reserve(64);
   for (int i = 0; i < 64; ++i)
     children.push_back(start_child_of_many(i));
   EXPECT_TRUE(wait_for_runs(2));
