@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checks of qk_norm_rope's cache write.
 #include "kernels/qk_norm_rope/qk_norm_rope.h"
+#include "kernels/reshape_and_cache/cache_codes.h"
 
 #include <array>
 
@@ -15,9 +16,10 @@ void check_presence(const QkTensors& t, const rows::Caller& caller) {
       {&t.key_cache, "key_cache"},
       {&t.value_cache, "value_cache"}};
   for (const auto& [view, which] : all) {
-    if (!*view)
+    if (!*view) {
       caller.refuse(std::string(which) +
                     " is missing; v, slot_mapping, key_cache and value_cache come together");
+    }
   }
 }
 
@@ -25,9 +27,10 @@ void check_values(const QkTensors& t, const rows::Caller& caller) {
   const View& v = *t.v;
   const bool like_k = v.rank == 3 && v.type == t.k.type && v.shape[0] == t.k.shape[0] &&
                       v.shape[1] == t.k.shape[1] && v.shape[2] == t.k.shape[2];
-  if (!like_k)
+  if (!like_k) {
     caller.refuse("v is " + to_string(v) + " and k " + to_string(t.k) +
                   "; types and shapes must be equal");
+  }
   if (v.shape[2] > 1 && v.stride[2] != 1)
     caller.refuse("v is " + to_string(v) + "; its last stride must be 1");
   if (!rows::is_index_type(t.slot_mapping->type)) {
@@ -39,10 +42,6 @@ void check_values(const QkTensors& t, const rows::Caller& caller) {
 
 void check_cache(const View& cache, const char* which, const QkTensors& t,
                  const rows::Caller& caller) {
-  if (cache.type != t.k.type) {
-    caller.refuse(std::string(which) + " has type " + std::string(name(cache.type)) +
-                  "; it must have q's type " + std::string(name(t.k.type)));
-  }
   if (cache.shape[2] != t.k.shape[1] || cache.shape[4] != t.k.shape[2]) {
     caller.refuse(std::string(which) + " has " + std::to_string(cache.shape[2]) + " heads of " +
                   std::to_string(cache.shape[4]) + " elements and k is " + to_string(t.k) +
@@ -66,12 +65,18 @@ void check_cache(const View& cache, const char* which, const QkTensors& t,
 }  // namespace
 
 void check_cache_write(QkTensors& t, CacheLayout layout, const rows::Caller& caller) {
-  if (!t.v && !t.slot_mapping && !t.key_cache && !t.value_cache) return;
+  if (!t.v && !t.slot_mapping && !t.key_cache && !t.value_cache) {
+    if (t.k_scale) caller.refuse("k_scale is given without a cache");
+    if (t.v_scale) caller.refuse("v_scale is given without a cache");
+    return;
+  }
   check_presence(t, caller);
   if (layout == CacheLayout::v0) caller.refuse("cache_layout=v0; it must be nhd or hnd");
   check_values(t, caller);
   t.key_cache = paged(*t.key_cache, layout, "key_cache", caller);
   t.value_cache = paged(*t.value_cache, layout, "value_cache", caller);
+  check_cache_codes(t.k, *t.key_cache, t.k_scale, {"k", "key_cache", "k_scale"}, caller);
+  check_cache_codes(*t.v, *t.value_cache, t.v_scale, {"v", "value_cache", "v_scale"}, caller);
   check_cache(*t.key_cache, "key_cache", t, caller);
   check_cache(*t.value_cache, "value_cache", t, caller);
   if (pages_overlap(*t.key_cache, *t.value_cache))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device side of qk_norm, qk_norm_rope and rope.
 #include "kernels/qk_norm_rope/qk_norm_rope.h"
+#include "kernels/reshape_and_cache/cache_codes.h"
 #include "kernels/rows/row_threads.h"
 #include "tilewright/control.h"
 #include "tilewright/fragment.h"
@@ -155,20 +156,48 @@ class QkKernel {
     return cache_slot(*t_.key_cache, slot);
   }
 
-  /// Keys as they are stored in k_out, values as they came.
+  /// Keys as they are stored in k_out, values as they came: as they are, or as codes.
   void store_in_cache(const Head& head, const std::vector<Piece>& pieces,
                       const std::vector<Fragment>& keys, const CacheSlot& slot) const {
-    Value key = slot.exists && !is_q(head) && !is_v(head);
-    Value value = slot.exists && is_v(head);
-    auto cell = [&](const Tensor& cache, int first_head, const Value& column) {
-      return cache.element(coord({slot.page, slot.offset, head.head - first_head, 0, column}));
+    std::vector<Fragment> values;
+    values.reserve(pieces.size());
+    for (const Piece& piece : pieces)
+      values.push_back(piece.stored);
+    const Part key{*t_.key_cache, t_.k_scale, c_.q_heads,
+                   slot.exists && !is_q(head) && !is_v(head)};
+    const Part value{*t_.value_cache, t_.v_scale, c_.q_heads + c_.k_heads,
+                     slot.exists && is_v(head)};
+    store_part(key, head, pieces, keys, slot);
+    store_part(value, head, pieces, values, slot);
+  }
+
+  /// Keys or values.
+  struct Part {
+    const Tensor& cache;
+    const std::optional<Tensor>& scale;
+    int first_head;
+    Value mine;  ///< whether the head is one of them, and has a slot
+  };
+  void store_part(const Part& part, const Head& head, const std::vector<Piece>& pieces,
+                  const std::vector<Fragment>& elements, const CacheSlot& slot) const {
+    const Value h = head.head - part.first_head;
+    auto store_pieces = [&](const Value& mine, auto&& stored) {
+      for (std::size_t i = 0; i < pieces.size(); ++i) {
+        const Span& span = pieces[i].span;
+        store_if(span.active && mine,
+                 part.cache.element(coord({slot.page, slot.offset, h, 0, span.column})),
+                 stored(elements[i]));
+      }
     };
-    for (std::size_t i = 0; i < pieces.size(); ++i) {
-      const Span& span = pieces[i].span;
-      store_if(span.active && key, cell(*t_.key_cache, c_.q_heads, span.column), keys[i]);
-      store_if(span.active && value, cell(*t_.value_cache, c_.q_heads + c_.k_heads, span.column),
-               pieces[i].stored);
+    if (part.cache.type() == t_.q.type()) {
+      store_pieces(part.mine, [](const Fragment& as_it_is) { return as_it_is; });
+      return;
     }
+    if_(part.mine, [&] {  // the other heads need not divide
+      store_pieces(constant(pred, true), [&](const Fragment& piece) {
+        return cache_codes(piece, part.scale, h, part.cache.type());
+      });
+    });
   }
 
   /// One a span; none without weights.
@@ -286,18 +315,19 @@ Traced QkPlan::trace(ptx::Target target) const {
   auto body = [this](const Tensor& q, const Tensor& k, const Maybe& q_weight, const Maybe& k_weight,
                      const Maybe& positions, const Maybe& cos_sin, const Tensor& q_out,
                      const Tensor& k_out, const Maybe& v, const Maybe& slot_mapping,
-                     const Maybe& key_cache, const Maybe& value_cache, const Value& eps,
-                     const Value& weight_bias) {
+                     const Maybe& key_cache, const Maybe& value_cache, const Maybe& k_scale,
+                     const Maybe& v_scale, const Value& eps, const Value& weight_bias) {
     QkKernel(config,
              {q, k, q_weight, k_weight, positions, cos_sin, q_out, k_out, v, slot_mapping,
-              key_cache, value_cache},
+              key_cache, value_cache, k_scale, v_scale},
              eps, weight_bias)
         .run();
   };
   ScalarArg real{f32, {}};
   return tilewright::trace(trace_options, body, args.q, args.k, args.q_weight, args.k_weight,
                            args.positions, args.cos_sin, args.q_out, args.k_out, args.v,
-                           args.slot_mapping, args.key_cache, args.value_cache, real, real);
+                           args.slot_mapping, args.key_cache, args.value_cache, args.k_scale,
+                           args.v_scale, real, real);
 }
 
 }  // namespace tilewright

@@ -68,9 +68,10 @@ struct Checks {
       rows::check_like_or_f32(**weight, which, t.q.type, "q", caller);
       rows::check_vector(**weight, which, t.q.shape[2], caller);
     }
-    if (t.q_weight && t.k_weight && t.q_weight->type != t.k_weight->type)
+    if (t.q_weight && t.k_weight && t.q_weight->type != t.k_weight->type) {
       fail("q_weight has type " + std::string(name(t.q_weight->type)) + " and k_weight " +
            std::string(name(t.k_weight->type)) + "; the types must be equal");
+    }
   }
 
   void rope() const {
@@ -85,9 +86,10 @@ struct Checks {
     std::string what = "cos_sin is " + to_string(table);
     bool fits = table.rank == 2 && table.shape[1] >= 2 && table.shape[1] % 2 == 0 &&
                 table.shape[1] <= t.q.shape[2];
-    if (!fits)
+    if (!fits) {
       fail(what + "; it must have rows of an even number of elements, at most D = " +
            std::to_string(t.q.shape[2]));
+    }
     if (table.stride[1] != 1) fail(what + "; its last stride must be 1");
     if (options.style == RopeStyle::interleaved && t.q.shape[2] % 2 != 0)
       fail("q is " + to_string(t.q) + "; D must be even for the interleaved style");
@@ -227,7 +229,9 @@ QkPlan plan_qk(std::string_view op, const DeviceProperties& device, const QkTens
                dynamic(tensors.v),
                dynamic(tensors.slot_mapping),
                dynamic(plan.tensors.key_cache),
-               dynamic(plan.tensors.value_cache)};
+               dynamic(plan.tensors.value_cache),
+               fixed(tensors.k_scale),
+               fixed(tensors.v_scale)};
   plan.launch.grid.x =
       rows::row_blocks(head_count / config.heads, config.threads / config.lanes, caller);
   plan.launch.block.x = config.threads;
@@ -240,7 +244,7 @@ std::string QkPlan::key() const {
     text += " | " + to_string(*arg);
   for (const std::optional<TensorArg>* arg :
        {&args.q_weight, &args.k_weight, &args.positions, &args.cos_sin, &args.v, &args.slot_mapping,
-        &args.key_cache, &args.value_cache}) {
+        &args.key_cache, &args.value_cache, &args.k_scale, &args.v_scale}) {
     text += " | " + rows::key_text(*arg);
   }
   return text;
@@ -263,6 +267,8 @@ Parameters QkPlan::parameters() const {
   add(args.slot_mapping, tensors.slot_mapping);
   add(args.key_cache, tensors.key_cache);
   add(args.value_cache, tensors.value_cache);
+  add(args.k_scale, tensors.k_scale);
+  add(args.v_scale, tensors.v_scale);
   parameters.add(options.eps);
   parameters.add(options.weight_bias);
   return parameters;

@@ -31,11 +31,14 @@ struct QkArguments {
   std::optional<T> cos_sin = {};    ///< [P, R]: R / 2 cosines, then R / 2 sines; bf16, f16, f32
   T q_out;                          ///< as q
   T k_out;                          ///< as k
-  // Besides, keys as in k_out and values into the pages of a cache: all four or none.
+  // Besides, keys as in k_out and values into the pages of a cache: all four or none; caches of
+  // e4m3 and e5m2 as reshape_and_cache writes them.
   std::optional<T> v = {};             ///< [T, Hk, D] of q's type
   std::optional<T> slot_mapping = {};  ///< [T] s32 or s64; as in reshape_and_cache
-  std::optional<T> key_cache = {};     ///< of q's type and QkOptions::cache_layout
+  std::optional<T> key_cache = {};     ///< of QkOptions::cache_layout; q's type, e4m3 or e5m2
   std::optional<T> value_cache = {};
+  std::optional<T> k_scale = {};  ///< [1] or [Hk] f32: divides keys for codes; absent: 1
+  std::optional<T> v_scale = {};
 };
 using QkTensors = QkArguments<View>;
 

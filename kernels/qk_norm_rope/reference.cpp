@@ -2,6 +2,7 @@
 // Norm and rotation of heads in float64, from the formulas.
 #include "kernels/qk_norm_rope/reference.h"
 
+#include "kernels/reshape_and_cache/cache_codes.h"
 #include "kernels/rows/reference.h"
 
 #include <algorithm>
@@ -52,12 +53,15 @@ Array heads_reference(const QkOptions& options, const HostTensors& tensors, cons
   return make_array(out, f64, in.shape, values);
 }
 
-/// The cache with heads [T, Hk, D] at their slots, in f64 as they are computed.
-Array cache_reference(const Array& cache, const Array& heads, const std::vector<double>& slots,
-                      CacheLayout layout) {
+/// The cache with heads [T, Hk, D] at their slots, in f64 as they are computed: without the last
+/// rounding of codes.
+Array cache_reference(const Array& cache, const Array& heads, const Array* scale,
+                      const std::vector<double>& slots, CacheLayout layout) {
   const bool nhd = layout == CacheLayout::nhd;
   const std::int64_t page_size = cache.shape[nhd ? 1 : 2], k = heads.shape[1], d = heads.shape[2];
   const std::vector<double> values = to_doubles(heads);
+  const std::vector<double> scales = scale == nullptr ? std::vector<double>{1} : to_doubles(*scale);
+  const bool converts = cache.type == e4m3 || cache.type == e5m2;
   std::vector<double> out = to_doubles(cache);
   for (std::size_t t = 0; t < slots.size(); ++t) {
     const auto slot = static_cast<std::int64_t>(slots[t]);
@@ -66,8 +70,10 @@ Array cache_reference(const Array& cache, const Array& heads, const std::vector<
     for (std::int64_t h = 0; h < k; ++h) {
       const std::int64_t row =
           nhd ? (page * page_size + place) * k + h : (page * k + h) * page_size + place;
-      std::copy_n(values.begin() + (static_cast<std::int64_t>(t) * k + h) * d, d,
-                  out.begin() + row * d);
+      const double divisor = scales[scales.size() == 1 ? 0 : static_cast<std::size_t>(h)];
+      auto number = [&](double x) { return converts ? cache_number(x, divisor, cache.type) : x; };
+      const auto from = values.begin() + (static_cast<std::int64_t>(t) * k + h) * d;
+      std::transform(from, from + d, out.begin() + row * d, number);
     }
   }
   return make_array(cache.name, f64, cache.shape, out);
@@ -82,9 +88,11 @@ void qk_reference(const QkOptions& options, HostTensors& tensors, const std::str
   if (tensors.find("slot_mapping") != nullptr) {
     const std::vector<double> slots = doubles_of(tensors, "slot_mapping");
     const Array& values = tensors.at("value_cache");
-    Array copied = cache_reference(values, tensors.at("v"), slots, options.cache_layout);
+    Array copied = cache_reference(values, tensors.at("v"), tensors.find("v_scale"), slots,
+                                   options.cache_layout);
     copied = make_array("value_cache", values.type, values.shape, to_doubles(copied));
-    tensors.set(cache_reference(tensors.at("key_cache"), k, slots, options.cache_layout));
+    tensors.set(cache_reference(tensors.at("key_cache"), k, tensors.find("k_scale"), slots,
+                                options.cache_layout));
     tensors.set(std::move(copied));
   }
   tensors.set(std::move(q));

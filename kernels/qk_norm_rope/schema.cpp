@@ -70,22 +70,37 @@ constexpr TensorSpec kSlotMapping{.name = "slot_mapping",
                                   .shape = "T",
                                   .types = kIndices,
                                   .doc = "places in the caches, as in reshape_and_cache"};
+constexpr std::array kCacheTypes{bf16, f16, f32, e4m3, e5m2};
+constexpr TensorSpec kKScale{.name = "k_scale",
+                             .role = Role::input,
+                             .presence = Presence::optional,
+                             .shape = "_",
+                             .types = kF32,
+                             .doc = "[1] or [HK]: divides keys for codes; absent: 1"};
+constexpr TensorSpec kVScale{.name = "v_scale",
+                             .role = Role::input,
+                             .presence = Presence::optional,
+                             .shape = "_",
+                             .types = kF32,
+                             .doc = "as k_scale, for values"};
 constexpr TensorSpec kKeyCache{.name = "key_cache",
                                .role = Role::inout,
                                .presence = Presence::optional,
                                .shape = "*",
-                               .types = kReals,
-                               .doc = "of cache_layout and q's type; takes what k_out gets"};
+                               .types = kCacheTypes,
+                               .doc =
+                                   "of cache_layout; q's type, e4m3 or e5m2; takes what k_out "
+                                   "gets"};
 constexpr TensorSpec kValueCache{.name = "value_cache",
                                  .role = Role::inout,
                                  .presence = Presence::optional,
                                  .shape = "*",
-                                 .types = kReals,
+                                 .types = kCacheTypes,
                                  .doc = "as key_cache; v, slot_mapping and both caches, or none"};
 constexpr std::array kNormTensors{kQ, kK, kQWeight, kKWeight, kQOut, kKOut};
-constexpr std::array kNormRopeTensors{kQ,         kK,           kQWeight,  kKWeight,
-                                      kPositions, kCosSin,      kQOut,     kKOut,
-                                      kV,         kSlotMapping, kKeyCache, kValueCache};
+constexpr std::array kNormRopeTensors{kQ,        kK,          kQWeight, kKWeight, kPositions,
+                                      kCosSin,   kQOut,       kKOut,    kV,       kSlotMapping,
+                                      kKeyCache, kValueCache, kKScale,  kVScale};
 constexpr std::array kRopeTensors{kQ, kK, kPositions, kCosSin, kQOut, kKOut};
 
 constexpr OptionSpec kEps{.name = "eps",
@@ -122,7 +137,7 @@ constexpr std::array<std::string_view, 4> kNormProblems{
     "T=8192,HQ=64,HK=8,D=128,q=bf16,k=bf16,q_weight=bf16,k_weight=bf16",
     "T=64,HQ=32,HK=4,D=128,q=bf16,k=bf16,q_weight=bf16,k_weight=bf16",
     "T=1,HQ=32,HK=8,D=128,q=bf16,k=bf16,q_weight=bf16,k_weight=bf16"};
-constexpr std::array<std::string_view, 4> kNormRopeProblems{
+constexpr std::array<std::string_view, 5> kNormRopeProblems{
     "T=8192,HQ=32,HK=4,D=128,P=40960,R=128,q=bf16,k=bf16,q_weight=bf16,k_weight=bf16,positions=s64,"
     "cos_sin=f32",
     "T=64,HQ=32,HK=4,D=128,P=40960,R=128,q=bf16,k=bf16,q_weight=bf16,k_weight=bf16,positions=s64,"
@@ -130,7 +145,9 @@ constexpr std::array<std::string_view, 4> kNormRopeProblems{
     "T=1,HQ=32,HK=8,D=128,P=40960,R=128,q=bf16,k=bf16,q_weight=bf16,k_weight=bf16,positions=s64,"
     "cos_sin=f32",
     "T=8192,HQ=32,HK=4,D=128,P=40960,R=128,q=bf16,k=bf16,q_weight=bf16,k_weight=bf16,positions=s64,"
-    "cos_sin=f32,v=bf16,slot_mapping=s64,key_cache=bf16,value_cache=bf16"};
+    "cos_sin=f32,v=bf16,slot_mapping=s64,key_cache=bf16,value_cache=bf16",
+    "T=8192,HQ=32,HK=4,D=128,P=40960,R=128,q=bf16,k=bf16,q_weight=bf16,k_weight=bf16,positions=s64,"
+    "cos_sin=f32,v=bf16,slot_mapping=s64,key_cache=e4m3,value_cache=e4m3,k_scale=f32,v_scale=f32"};
 constexpr std::array<std::string_view, 3> kRopeProblems{
     "T=8192,HQ=32,HK=8,D=128,P=8192,R=128,q=bf16,k=bf16,positions=s64,cos_sin=f32",
     "T=8192,HQ=64,HK=8,D=64,P=8192,R=64,q=bf16,k=bf16,positions=s64,cos_sin=f32",
@@ -179,6 +196,8 @@ QkTensors tensors_of(const Arguments& arguments) {
     tensors.slot_mapping = optional_view(arguments, "slot_mapping");
     tensors.key_cache = optional_view(arguments, "key_cache");
     tensors.value_cache = optional_view(arguments, "value_cache");
+    tensors.k_scale = optional_view(arguments, "k_scale");
+    tensors.v_scale = optional_view(arguments, "v_scale");
   }
   return tensors;
 }
@@ -211,7 +230,7 @@ void reference(const Arguments& arguments, HostTensors& tensors) {
 /// Rounding before the rotation may land on the neighbour of a tie in both.
 template <Kind K>
 Tolerance tolerance(const Arguments& arguments, std::string_view output) {
-  if (output == "value_cache") return {};  // the same bits
+  if (output == "value_cache") return {};  // the same bits, or exact codes
   Type type = arguments.tensor("q").type;
   double computed = std::log2(static_cast<double>(arguments.size("D"))) + 14;
   if (K == Kind::norm) return rounded_once(type, computed - 6);  // I 2.1: as rms_norm
@@ -219,6 +238,11 @@ Tolerance tolerance(const Arguments& arguments, std::string_view output) {
   tolerance.of_row_max = 2 * std::sqrt(2.0) * computed * 0x1p-24;
   if (options_of<K>(arguments).round_between) {
     tolerance.of_row_max += 2 * std::sqrt(2.0) * 2 * rows::half_ulp(type);
+  }
+  if (output == "key_cache" && arguments.tensor("key_cache").type != type) {  // rounded once more
+    const Type code = arguments.tensor("key_cache").type;
+    tolerance.relative += rows::half_ulp(code) * (1 + 2 * rows::half_ulp(type));
+    tolerance.absolute = rows::half_tiniest(code);
   }
   return tolerance;
 }
@@ -229,7 +253,11 @@ template <Kind K>
 std::int64_t bytes(const Arguments& arguments) {
   std::int64_t total = 2 * (size_bytes(arguments.tensor("q")) + size_bytes(arguments.tensor("k")));
   QkTensors tensors = tensors_of<K>(arguments);
-  if (tensors.v) total += size_bytes(arguments.tensor("k")) + 2 * size_bytes(*tensors.v);
+  if (tensors.v) {
+    const std::int64_t codes =
+        bits(tensors.key_cache->type) / 8 + bits(tensors.value_cache->type) / 8;
+    total += size_bytes(*tensors.v) + size(*tensors.v) * codes;
+  }
   for (const std::optional<View>& view :
        {tensors.q_weight, tensors.k_weight, tensors.positions, tensors.slot_mapping}) {
     if (view) total += size_bytes(*view);
@@ -260,6 +288,8 @@ void fill_positions(const Problem& problem, std::vector<Array>& inputs) {
           make_array(input.name, input.type,
                      {spread.pages, SpreadPages::kPageSize, problem.size("HK"), problem.size("D")});
     }
+    if (input.name == "k_scale" || input.name == "v_scale")
+      input = make_array(input.name, f32, {1}, std::vector<double>{0.0625});
     if (input.name != "positions") continue;
     std::vector<double> values;
     for (std::int64_t i = 0; i < input.shape[0]; ++i)

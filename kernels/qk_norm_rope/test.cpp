@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // qk_norm, qk_norm_rope and rope against their float64 reference, in place, packed and apart.
 #include "kernels/qk_norm_rope/qk_norm_rope.h"
+#include "kernels/reshape_and_cache/reshape_and_cache.h"
 #include "operator_fixture.h"
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 namespace tilewright {
 namespace {
@@ -125,14 +129,14 @@ TEST_F(QkNormRope, RoundsBetweenIfAsked) {
 
 /// The caches after `given`, and slots that skip a token.
 std::vector<Array> with_cache(std::vector<Array> given, const std::string& layout = "nhd",
-                              Type index = s64) {
+                              Type index = s64, std::optional<Type> codes = {}) {
   const std::int64_t tokens = given[0].shape[0], heads = given[1].shape[1], d = given[1].shape[2];
   std::vector<double> slots;
   for (std::int64_t t = 0; t < tokens; ++t)
     slots.push_back(static_cast<double>(t % 4 == 1 ? -1 : 11 - 2 * t));
   std::vector<std::int64_t> shape{4, 3, heads, d};
   if (layout == "hnd") std::swap(shape[1], shape[2]);
-  const Type type = given[0].type;
+  const Type type = codes.value_or(given[0].type);
   given.push_back(make_array("slot_mapping", index, {tokens}, slots));
   for (const char* cache : {"key_cache", "value_cache"})
     given.push_back(make_array(cache, type, shape));
@@ -155,6 +159,70 @@ TEST_F(QkNormRope, WritesKeysAndValuesToACache) {
   }
 }
 
+std::vector<Array> with_scales(std::vector<Array> given, std::int64_t heads) {
+  std::vector<double> scales;
+  for (std::int64_t h = 0; h < heads; ++h)
+    scales.push_back(0.01 * static_cast<double>(h + 1));
+  given.push_back(make_array("k_scale", f32, {heads}, scales));
+  given.push_back(make_array("v_scale", f32, {1}, std::vector<double>{0.003}));
+  return given;
+}
+
+TEST_F(QkNormRope, WritesCodesToACache) {
+  for (Type codes : {e4m3, e5m2}) {
+    for (Heads h : {Heads{.d = 64}, {5, 5, 3, 96}, {2, 0, 2, 128}, {3, 4, 2, 7}}) {
+      const std::int64_t width = h.d == 7 ? 6 : 64;
+      const std::vector<Array> given =
+          with_cache(with_table(with_weights(bf16, h, bf16), width), "hnd", s64, codes);
+      run(norm_rope, given, {{"cache_layout", "hnd"}});
+      run(norm_rope, with_scales(given, h.k), {{"cache_layout", "hnd"}});
+    }
+  }
+}
+
+TEST_F(QkNormRope, WritesTheCodesOfReshapeAndCache) {
+  for (Type type : {bf16, f16, f32}) {
+    std::vector<Array> given =
+        with_scales(with_cache(with_table(heads(type, {.d = 64}), 64), "nhd", s64, e4m3), 2);
+    Buffer memory(device, 1 << 20);
+    Arguments arguments(norm_rope.schema);
+    std::int64_t at = 0;
+    std::vector<std::pair<std::string, std::int64_t>> places;
+    for (const Array& array : given) {
+      memory.upload(array.bytes, at);
+      arguments.set(array.name, make_view(memory.address() + static_cast<std::uint64_t>(at),
+                                          array.type, array.shape));
+      places.emplace_back(array.name, at);
+      at += 65536;
+    }
+    norm_rope.launch(device, stream, arguments);
+    stream.synchronize();
+    auto download_as = [&](const std::string& from, const std::string& as) {
+      const auto place = std::find_if(places.begin(), places.end(),
+                                      [&](const auto& each) { return each.first == from; });
+      const auto index = static_cast<std::size_t>(place - places.begin());
+      Array array = given[index];
+      array.name = as;
+      memory.download(array.bytes, place->second);
+      return array;
+    };
+    auto input = [&](const char* name) {
+      return *std::find_if(given.begin(), given.end(),
+                           [&](const Array& each) { return each.name == name; });
+    };
+    std::vector<Array> rest{download_as("k", "key"), download_as("v", "value")};
+    for (const char* name : {"slot_mapping", "k_scale", "v_scale", "key_cache", "value_cache"})
+      rest.push_back(input(name));
+    HostTensors right;  // reshape_and_cache is exact
+    for (const Array& array : rest)
+      right.set(array);
+    Arguments of_cache(reshape_and_cache_operator().schema);
+    reshape_and_cache_operator().reference(of_cache, right);
+    for (const char* cache : {"key_cache", "value_cache"})
+      EXPECT_EQ(download_as(cache, cache).bytes, right.at(cache).bytes) << cache;
+  }
+}
+
 TEST_F(QkNormRope, WritesCachesInEveryConfiguration) {
   Heads h{.tokens = 5, .q = 4, .k = 2, .d = 64};
   run_candidates(norm_rope, with_cache(with_table(heads(f16, h), 32), "nhd", s32));
@@ -162,9 +230,10 @@ TEST_F(QkNormRope, WritesCachesInEveryConfiguration) {
 
 TEST_F(QkNormRope, WritesCachesOfAnyAlignment) {
   for (std::int64_t padding : {1, 4}) {
-    for (std::int64_t offset : {0, 1})
+    for (std::int64_t offset : {0, 1}) {
       run(norm_rope, with_cache(with_table(heads(bf16, {.d = 64}), 64)), {},
           Placement{.row_padding = padding, .offset_elems = offset});
+    }
   }
 }
 
@@ -185,7 +254,16 @@ TEST_F(QkNormRope, RefusesCachesThatDoNotFit) {
   std::vector<Array> other = given;
   other[5] = random("key_cache", f16, {4, 3, 2, 64});
   EXPECT_EQ(refusal(norm_rope, other),
-            "qk_norm_rope: key_cache has type f16; it must have q's type bf16");
+            "qk_norm_rope: key_cache has type f16; it must be e4m3, e5m2 or k's type bf16");
+  other = with_scales(given, 2);
+  EXPECT_EQ(refusal(norm_rope, other),
+            "qk_norm_rope: k_scale is f32[2], but the cache has k's type, whose bits are copied");
+  other = with_scales(with_cache(with_table(heads(bf16, {.d = 64}), 64), "nhd", s64, e4m3), 3);
+  EXPECT_EQ(refusal(norm_rope, other),
+            "qk_norm_rope: k_scale is f32[3]; it must be f32[1] or f32[2]");
+  std::vector<Array> alone = with_scales(with_table(heads(bf16, {.d = 64}), 64), 2);
+  EXPECT_EQ(refusal(norm_rope, alone), "qk_norm_rope: k_scale is given without a cache");
+  other = given;
   other[5] = random("key_cache", bf16, {4, 3, 1, 64});
   EXPECT_EQ(
       refusal(norm_rope, other),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device side of reshape_and_cache: a thread moves accesses of tokens' keys or values.
-#include "kernels/quantize/group_codes.h"
+#include "kernels/reshape_and_cache/cache_codes.h"
 #include "kernels/reshape_and_cache/reshape_and_cache.h"
 #include "tilewright/atomic.h"
 #include "tilewright/control.h"
@@ -44,7 +44,7 @@ class CacheWriteKernel {
       accesses.push_back(access_of(block, part, in, turn));
     for (const Access& a : accesses) {
       Fragment elements =
-          part.converts ? converted(a.elements, a.head, scale, cache.type()) : a.elements;
+          part.converts ? cache_codes(a.elements, scale, a.head, cache.type()) : a.elements;
       const CacheSlot place = cache_slot(cache, a.slot);
       const int inner = static_cast<int>(cache.shape()[4].value().value());
       store_if(a.exists && place.exists,
@@ -69,15 +69,6 @@ class CacheWriteKernel {
     Value slot = load_if(exists, t_.slot_mapping(token), 1)[0].get();
     Fragment elements = load_if(exists, in(token, head, column), part.vector_elems);
     return {token, number, head, column, exists, slot, elements};
-  }
-
-  static Fragment converted(const Fragment& elements, const Value& head,
-                            const std::optional<Tensor>& scale, Type type) {
-    Fragment wide = elements.to(f32);
-    if (!scale) return wide.to(type);
-    bool per_head = scale->shape()[0].value().value() > 1;
-    Value divisor = (*scale)(per_head ? head : constant(s32, 0));
-    return Quotient(Division::exact, divisor).codes(wide, type);
   }
 
   const CacheWriteConfig& c_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host side of reshape_and_cache: checks, access widths, grid.
+#include "kernels/reshape_and_cache/cache_codes.h"
 #include "kernels/reshape_and_cache/reshape_and_cache.h"
 #include "kernels/rows/row_shape.h"
 #include "tilewright/stream.h"
@@ -28,11 +29,8 @@ constexpr tune::Space kSpace{"reshape_and_cache", kKeys, kKnobs, standard, valid
 
 bool is_fp8(Type type) { return type == e4m3 || type == e5m2; }
 
-struct PartNames {
-  const char *in, *cache, *scale;
-};
-constexpr PartNames kKeyNames{"key", "key_cache", "k_scale"};
-constexpr PartNames kValueNames{"value", "value_cache", "v_scale"};
+constexpr CacheNames kKeyNames{"key", "key_cache", "k_scale"};
+constexpr CacheNames kValueNames{"value", "value_cache", "v_scale"};
 
 struct Checks {
   const CacheWriteTensors& t;  ///< caches paged
@@ -49,7 +47,7 @@ struct Checks {
   }
 
   void part(const View& in, const View& cache, const std::optional<View>& scale,
-            const PartNames& names) const {
+            const CacheNames& names) const {
     const std::string what = std::string(names.in) + " is " + to_string(in);
     if (in.rank != 3) caller.refuse(what + "; it must have the modes [N, heads, D]");
     if (!rows::is_real_type(in.type) && !is_fp8(in.type))
@@ -63,30 +61,12 @@ struct Checks {
     if (elems < 1 || elems > kMaxElems)
       caller.refuse(what + "; a token must have 1 to " + std::to_string(kMaxElems) + " elements");
     if (cache.shape[2] != in.shape[1] || cache.shape[3] * cache.shape[4] != in.shape[2]) {
-      caller.refuse(what + " and " + names.cache + " has " + std::to_string(cache.shape[2]) +
-                    " heads of " + std::to_string(cache.shape[3] * cache.shape[4]) +
+      caller.refuse(what + " and " + std::string(names.cache) + " has " +
+                    std::to_string(cache.shape[2]) + " heads of " +
+                    std::to_string(cache.shape[3] * cache.shape[4]) +
                     " elements; they must be equal");
     }
-    types(in, cache, scale, names);
-  }
-
- private:
-  void types(const View& in, const View& cache, const std::optional<View>& scale,
-             const PartNames& names) const {
-    if (cache.type != in.type && !(is_fp8(cache.type) && rows::is_real_type(in.type))) {
-      caller.refuse(std::string(names.cache) + " has type " + std::string(name(cache.type)) +
-                    "; it must be e4m3, e5m2 or " + names.in + "'s type " +
-                    std::string(name(in.type)));
-    }
-    if (!scale) return;
-    const std::string what = std::string(names.scale) + " is " + to_string(*scale);
-    const bool fits = scale->type == f32 && scale->rank == 1 &&
-                      (scale->shape[0] == 1 || scale->shape[0] == in.shape[1]);
-    if (!fits) {
-      caller.refuse(what + "; it must be f32[1] or f32[" + std::to_string(in.shape[1]) + "]");
-    }
-    if (cache.type == in.type)
-      caller.refuse(what + ", but the cache has " + names.in + "'s type, whose bits are copied");
+    check_cache_codes(in, cache, scale, names, caller);
   }
 };
 

@@ -2,8 +2,9 @@
 // Tokens into pages on the host, element by element, in the layouts' own coordinates.
 #include "kernels/reshape_and_cache/reference.h"
 
+#include "kernels/reshape_and_cache/cache_codes.h"
+
 #include <algorithm>
-#include <cmath>
 
 namespace tilewright {
 namespace {
@@ -34,12 +35,6 @@ std::int64_t element_at(const Array& cache, CacheLayout layout, const Place& at)
   return (((at.page * s[1] + at.head) * s[2] + chunk) * s[3] + at.offset) * s[4] + at.d % s[4];
 }
 
-/// Conversions to eight bits saturate, infinities too, and keep NaN.
-double saturated(float x, Type type) {
-  const float largest = type == e4m3 ? 448.0f : 57344.0f;
-  return static_cast<double>(std::isnan(x) ? x : std::clamp(x, -largest, largest));
-}
-
 Array written(const Array& in, const Array& cache, const std::vector<double>& slots,
               const Array* scale, CacheLayout layout) {
   const std::vector<double> elements = to_doubles(in);
@@ -55,8 +50,7 @@ Array written(const Array& in, const Array& cache, const std::vector<double>& sl
       const double x =
           elements[t * static_cast<std::size_t>(heads * d) + static_cast<std::size_t>(i)];
       const std::int64_t at = element_at(cache, layout, {slot / size, slot % size, i / d, i % d});
-      out[static_cast<std::size_t>(at)] =
-          converts ? saturated(static_cast<float>(x) / static_cast<float>(s), cache.type) : x;
+      out[static_cast<std::size_t>(at)] = converts ? cache_number(x, s, cache.type) : x;
     }
   }
   return make_array(cache.name, cache.type, cache.shape, out);
