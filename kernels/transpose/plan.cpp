@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host side of transpose: checks, views of three modes, grid.
+#include "kernels/rows/grid_division.h"
 #include "kernels/transpose/transpose.h"
 #include "tilewright/stream.h"
 
+#include <algorithm>
 #include <array>
 
 namespace tilewright {
@@ -38,7 +40,8 @@ View as_batch(const View& view, std::string_view which, const rows::Caller& call
 std::string to_string(const TransposeConfig& c) {
   return std::string(c.method == TransposeMethod::direct ? "direct" : "shared") +
          " v=" + std::to_string(c.access) + " t=" + std::to_string(c.threads) + "/" +
-         std::to_string(c.across);
+         std::to_string(c.across) + " r=" + std::to_string(c.read_elems) +
+         " w=" + std::to_string(c.write_elems) + " m=" + std::to_string(c.shared_rows);
 }
 
 TransposePlan plan_transpose(const DeviceProperties& device, const View& src, const View& dst,
@@ -63,6 +66,14 @@ TransposePlan plan_transpose(const DeviceProperties& device, const View& src, co
   plan.dst_arg = tensor_arg(plan.dst, kAllButLast);
   const int access = rows::common_vector(plan.src.type, std::array{plan.src, plan.dst});
   plan.config = choose_transpose(device, plan.src, access);
+  if (plan.config.method == TransposeMethod::shared) {
+    const int word = std::max(1, 4 / bytes(plan.src.type));
+    plan.config.read_elems =
+        std::min(word, rows::common_vector(plan.src.type, std::array{plan.src}));
+    plan.config.write_elems =
+        std::min(word, rows::common_vector(plan.src.type, std::array{plan.dst}));
+    plan.config.shared_rows = 64 * std::min(word, 2);  // more bytes of dst side by side
+  }
   plan.tiles_m = rows::ceil_div(from[1], plan.config.tile_m());
   plan.tiles_n = rows::ceil_div(from[2], plan.config.tile_n());
   std::int64_t tiles = from[0] * plan.tiles_m * plan.tiles_n;
@@ -76,7 +87,7 @@ TransposePlan plan_transpose(const DeviceProperties& device, const View& src, co
 }
 
 std::string TransposePlan::key() const {
-  return "transpose/1 " + to_string(config) + " | " + to_string(src_arg) + " | " +
+  return "transpose/2 " + to_string(config) + " | " + to_string(src_arg) + " | " +
          to_string(dst_arg);
 }
 
@@ -84,8 +95,8 @@ Parameters TransposePlan::parameters() const {
   Parameters parameters;
   pack(parameters, src_arg, src);
   pack(parameters, dst_arg, dst);
-  parameters.add(static_cast<std::int32_t>(tiles_n));
-  parameters.add(static_cast<std::int32_t>(tiles_m * tiles_n));
+  parameters.add(rows::divisor_parameter(tiles_n));
+  parameters.add(rows::divisor_parameter(tiles_m * tiles_n));
   return parameters;
 }
 

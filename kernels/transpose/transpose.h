@@ -11,7 +11,7 @@
 namespace tilewright {
 
 enum class TransposeMethod : std::uint8_t {
-  shared,  ///< tiles of 64 x 64 go through shared memory, an element an access
+  shared,  ///< tiles go through shared memory, a word or an element an access
   direct   ///< a thread turns a square of elements in its registers, a row of it an access
 };
 
@@ -20,9 +20,13 @@ struct TransposeConfig {
   TransposeMethod method = TransposeMethod::shared;
   int access = 1;  ///< elements: the side of a thread's square
   int threads = 256;
-  int across = 64;  ///< threads side by side along src's rows
+  int across = 64;                      ///< threads side by side along src's rows
+  int read_elems = 1, write_elems = 1;  ///< of an access through shared memory
+  int shared_rows = 64;                 ///< of a tile there
   friend bool operator==(const TransposeConfig&, const TransposeConfig&) = default;
-  int tile_m() const { return method == TransposeMethod::shared ? 64 : threads / across * access; }
+  int tile_m() const {
+    return method == TransposeMethod::shared ? shared_rows : threads / across * access;
+  }
   int tile_n() const { return across * access; }
 };
 std::string to_string(const TransposeConfig& config);
