@@ -6,6 +6,7 @@
 #include "cli/progress_bar.h"
 #include "cli/text.h"
 #include "tilewright/cache.h"
+#include "tilewright/dependent_launches.h"
 #include "tilewright/offline_compiler.h"
 #include "tilewright/stream.h"
 #include "tune/session.h"
@@ -30,6 +31,7 @@ struct Request {
   std::string out;
   unsigned jobs = std::max(1U, std::thread::hardware_concurrency());
   bool missing = false;
+  bool dependent = false;
   Format format = Format::text;
 };
 
@@ -63,12 +65,17 @@ DeviceProperties properties_of(const std::string& gpu) {
 }
 
 /// Launches one problem on a device that only notes its kernels.
-void launch(const Program& program, const OfflineCompiler& compiler, const Work& work) {
+void launch(const Program& program, const Request& request, const OfflineCompiler& compiler,
+            const Work& work) {
   const Operator& op = program.find(work.op);
   compiler.set_problem(work.op + " " + work.problem);
   const Arguments arguments =
       tune::unplaced_arguments(tune::make_problem_inputs(op, work.problem, 0), {});
-  op.launch(compiler.device(), Stream::default_of(compiler.device()), arguments);
+  const Stream stream = Stream::default_of(compiler.device());
+  op.launch(compiler.device(), stream, arguments);
+  if (!request.dependent) return;
+  const DependentLaunches scope;
+  op.launch(compiler.device(), stream, arguments);
 }
 
 /// All problems on `jobs` threads; what failed, in the order of the work.
@@ -82,7 +89,7 @@ std::vector<Failure> launch_all(const Program& program, const Request& request,
   const auto run = [&] {
     for (std::size_t i = next++; i < work.size(); i = next++) {
       try {
-        launch(program, compiler, work[i]);
+        launch(program, request, compiler, work[i]);
       } catch (const Error& error) {
         messages[i] = error.message();
       }
@@ -206,6 +213,8 @@ void add_compile_command(CLI::App& app, Program& program) {
   command->add_flag(
       "--missing", request->missing,
       "Compile nothing: report what neither cache nor TILEWRIGHT_BUNDLES has (exit code 1)");
+  command->add_flag("--dependent", request->dependent,
+                    "Also the kernels of dependent launches (DependentLaunches)");
   add_json_flag(*command, request->format);
   command->callback([&program, request] { compile_command(program, *request); });
 }

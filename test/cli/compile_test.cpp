@@ -56,6 +56,15 @@ TEST(Compile, PutsSeveralTargetsIntoOneBundle) {
   EXPECT_EQ(found.out, "2 kernels present, 0 problems to compile\n");
 }
 
+TEST(Compile, AddsTheKernelsOfDependentLaunches) {
+  if (!have_assembler()) GTEST_SKIP() << why_no_assembler();
+  const Folder folder;
+  ASSERT_EQ(compile(folder, std::string(kProblem) + " --dependent --out a.twb").code, 0);
+  const Bundle bundle = Bundle::open(folder / "a.twb");
+  ASSERT_EQ(bundle.size(), 2);
+  EXPECT_NE(bundle.kernel(0).launch.dependent, bundle.kernel(1).launch.dependent);
+}
+
 TEST(Compile, FillsTheCache) {
   if (!have_assembler()) GTEST_SKIP() << why_no_assembler();
   const Folder folder;
