@@ -201,9 +201,12 @@ class GatedKernel {
   }
 
   /// Approximate where the output has 16 bits: the exponent's rounding is |x| 2^-24 of the result.
+  /// Powers below 2^-126 may be flushed, for they vanish beside 1, and so may sigmoids below it:
+  /// ptxas would guard against that by 9 instructions.
   Value sigmoid_of(const Value& x) const {
     if (plan_.x_arg.type == f32) return sigmoid(x);
-    return rcp_approx(exp2_approx(x * -kLog2E) + 1.0f);
+    Value power = inline_ptx("ex2.approx.ftz.f32 $0, $1;", {f32}, {x * -kLog2E}).front();
+    return inline_ptx("rcp.approx.ftz.f32 $0, $1;", {f32}, {power + 1.0f}).front();
   }
 
   /// g times the normal distribution function, which would cancel in its lower tail: that is

@@ -3,6 +3,7 @@
 #include "kernels/gated_activation/gated_activation.h"
 #include "kernels/rows/row_tile_space.h"
 
+#include <algorithm>
 #include <array>
 
 namespace tilewright {
@@ -34,11 +35,10 @@ constexpr std::array<tune::Reducible, 1> kRowReducible{{{"T", 67}}};
 
 /// Two accesses a thread, in blocks of 128 threads where a row takes a warp or less.
 tune::Config standard_row(const DeviceProperties&, const tune::Key& key) {
-  const std::int64_t accesses = rows::ceil_div(key[2], key[1]);
-  std::int64_t threads = 1;
-  while (threads < kMaxThreads && threads * 2 < accesses)
-    threads *= 2;
-  const auto all = static_cast<int>(threads);
+  const std::int64_t half = rows::ceil_div(rows::ceil_div(key[2], key[1]), 2);
+  const std::int64_t threads =
+      half <= kWarp ? rows::power_of_two_from(half) : rows::ceil_div(half, kWarp) * kWarp;
+  const auto all = static_cast<int>(std::min<std::int64_t>(threads, kMaxThreads));
   return {all, all <= kWarp ? 128 / all : 1};
 }
 
