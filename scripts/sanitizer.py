@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Planted defects under compute-sanitizer and in the emulator: what the one reports, the other must report too.
 
-usage: sanitizer.py --program build/tilewright --json FILE [--jobs N]    on a machine with a GPU
-       sanitizer.py launch LAUNCH.json                                   one launch: what the tools watch
+usage: sanitizer.py --program build/tilewright --json FILE    on a machine with a GPU
+       sanitizer.py launch LAUNCHES.json                      what the tools watch
 
 The defects: test/data/ptx_corpus/bugs, the pairs of test/data/ptx_own/defects.cu, and the corpus kernels with one barrier, fence
-or wait deleted. Those whose last thread waits for ever are left out: no tool ends them. The kernels without a defect must be
+or wait deleted. Those that may wait for ever are left out: no tool ends them. The kernels without a defect must be
 clean in the emulator, and what they give on the GPU must be what the emulator gives.
 """
 import argparse
@@ -15,11 +15,11 @@ import ctypes
 import json
 import os
 import re
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
-import time
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 DATA = os.path.join(ROOT, "test", "data")
@@ -47,33 +47,28 @@ CORPUS = ["k01_reduce_shfl/reduce_shfl", "k02_gemm_tiled/gemm_tiled", "k04_softm
           "k06_cp_async_pipeline/pipe3_prim", "k09_cub_scan/block_exscan", "k16_tma_bulk/bulk_copy", "k20_mma_ldmatrix/mma_bf16"]
 
 
-# ---- one launch through the driver ----
+# ---- launches through the driver ----
 
-def launch(path):
-    """Runs a launch and writes its buffers beside it; the exit code says whether the driver reported an error."""
-    with open(path) as file:
-        job = json.load(file)
-    cuda = ctypes.CDLL("libcuda.so.1")
+def check(code, what):
+    if code != 0:
+        raise RuntimeError(f"{what}: error {code}")
 
-    def check(code, what):
-        if code != 0:
-            print(f"{what}: error {code}", file=sys.stderr)
-            sys.stdout.flush()
-            os._exit(1)
 
-    u64 = ctypes.c_uint64
-    context, module, function = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
-    check(cuda.cuInit(0), "cuInit")
-    check(cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), "cuDevicePrimaryCtxRetain")
-    check(cuda.cuCtxSetCurrent(context), "cuCtxSetCurrent")
-    with open(job["ptx"], "rb") as file:
-        check(cuda.cuModuleLoadData(ctypes.byref(module), file.read() + b"\0"), "cuModuleLoadData")
+def launch(cuda, modules, job):
+    """Runs a launch; what its buffers hold afterwards."""
+    function = ctypes.c_void_p()
+    if job["ptx"] not in modules:
+        module = ctypes.c_void_p()
+        with open(job["ptx"], "rb") as file:
+            check(cuda.cuModuleLoadData(ctypes.byref(module), file.read() + b"\0"), "cuModuleLoadData")
+        modules[job["ptx"]] = module
+    module = modules[job["ptx"]]
     check(cuda.cuModuleGetFunction(ctypes.byref(function), module, job["entry"].encode()), "cuModuleGetFunction")
     values, buffers = [], []
     for argument in job["arguments"]:
         if "buffer" in argument:
             data = bytes.fromhex(argument["buffer"])
-            address = u64()
+            address = ctypes.c_uint64()
             check(cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(len(data))), "cuMemAlloc")
             check(cuda.cuMemcpyHtoD_v2(address, data, ctypes.c_size_t(len(data))), "cuMemcpyHtoD")
             buffers.append((address, len(data)))
@@ -91,8 +86,25 @@ def launch(path):
         data = ctypes.create_string_buffer(size)
         check(cuda.cuMemcpyDtoH_v2(data, address, ctypes.c_size_t(size)), "cuMemcpyDtoH")
         outputs.append(data.raw.hex())
-    with open(path + ".out", "w") as file:
-        json.dump(outputs, file)
+    return outputs
+
+
+def launch_all(path):
+    """Runs the launches of a file, one after another, and writes their outputs beside it as far as it gets."""
+    with open(path) as file:
+        jobs = json.load(file)
+    cuda, context = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p()
+    check(cuda.cuInit(0), "cuInit")
+    check(cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), "cuDevicePrimaryCtxRetain")
+    check(cuda.cuCtxSetCurrent(context), "cuCtxSetCurrent")
+    outputs, modules = {}, {}
+    for job in jobs:
+        try:
+            outputs[job["name"]] = launch(cuda, modules, job)
+        except RuntimeError as error:
+            outputs[job["name"]] = str(error)
+        with open(path + ".out", "w") as file:
+            json.dump(outputs, file)
 
 
 # ---- the defects as launches ----
@@ -147,7 +159,7 @@ def jobs(work):
     own = os.path.join(DATA, "ptx_own", "defects_sm_90a.ptx")
     iota = {"buffer": struct.pack("<1024i", *range(1024)).hex()}
     for name, grid, block, zero, smem in PAIRS:
-        for suffix in ("_clean", "_bad"):
+        for suffix in ("_clean",) if name in ("warp_specialised", "bulk_phases") else ("_clean", "_bad"):
             job = {"ptx": own, "entry": name + suffix, "grid": [grid, 1, 1], "block": [block, 1, 1], "smem": smem,
                    "arguments": [zeros(4096) if zero else iota, zeros(4096), number(256)]}
             words = [own, "--entry", name + suffix, "--grid", str(grid), "--block", str(block), "--smem", str(smem),
@@ -164,84 +176,114 @@ def jobs(work):
         for match in SYNCHRONISATION.finditer(text, begin, end if end > 0 else len(text)):
             line = 1 + text.count("\n", 0, match.start())
             mutant = os.path.join(work, name.replace("/", "_") + f"_{line}.ptx")
+            # A name of its own tells the tools' reports apart.
+            entry = f"{job['entry']}_without_{line}"
+            changed = text[:match.start()] + text[match.end():]
             with open(mutant, "w") as file:
-                file.write(text[:match.start()] + text[match.end():])
-            yield f"corpus {name} without line {line}", {**job, "ptx": mutant}, [mutant, "--case", case], None
+                file.write(re.sub(rf"(\.entry\s+){job['entry']}\b", rf"\g<1>{entry}", changed))
+            own_case = mutant + ".case"
+            with open(own_case, "w") as file:
+                for each in open(case):
+                    words = each.split()
+                    if words[:1] == ["entry"]:
+                        each = f"entry {entry}\n"
+                    elif words[:2] == ["arg", "buf"]:
+                        files = {2} | ({words.index("expect") + 1} if "expect" in words else set())
+                        each = " ".join(os.path.relpath(os.path.join(os.path.dirname(case), w), work) if i in files else w
+                                        for i, w in enumerate(words)) + "\n"
+                    file.write(each)
+            yield f"corpus {name} without line {line}", {**job, "entry": entry, "ptx": mutant}, [mutant, "--case", own_case], None
 
 
 # ---- both judges ----
 
-def sanitize(tool, path):
-    """What a tool reports of a launch: the words of its first error, "" if none, or "hangs"."""
-    command = ["compute-sanitizer", "--tool", tool, "--print-limit", "3", "--error-exitcode", "99", sys.executable,
-               os.path.abspath(__file__), "launch", path]
+def sanitize(tool, path, seconds):
+    """What a tool reports of the launches of a file, by kernel: the words of its first error."""
+    command = ["compute-sanitizer", "--tool", tool, "--print-limit", "100000", "--destroy-on-device-error", "kernel",
+               sys.executable, os.path.abspath(__file__), "launch", path]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=25)
+        output, _ = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
-        return "hangs"
-    if done.returncode == 0:
-        return ""
-    lines = [line.lstrip("= ").strip() for line in done.stdout.splitlines() if line.startswith("=========")]
-    told = [line for line in lines if re.search(r"[Ee]rror|hazard|Invalid|Uninit|Barrier|Race|Misaligned", line)
-            and not line.startswith(("ERROR SUMMARY", "Target", "Program hit"))]
-    return told[0] if told else f"exit code {done.returncode}: " + " ".join(lines[:2])
+        os.killpg(process.pid, signal.SIGKILL)
+        output, _ = process.communicate()
+    reported, header = {}, ""
+    for line in output.splitlines():
+        line = line.lstrip("= ").strip()
+        if re.search(r"Invalid|Uninit|Race reported|Barrier error|hazard|Misaligned|Divergent", line):
+            header = line
+        for kernel in re.findall(r"\b(?:at|in|between \w+ access at) (\w+)\S*\+0x", line):
+            if header:
+                reported.setdefault(kernel, header)
+    with open(path + ".log", "w") as file:
+        file.write(output)
+    return reported
 
 
 def emulate(program, words):
     """Exit code and kinds of the findings."""
-    kinds = []
-    code = 0
+    kinds, code = [], 0
     for mode in ("late", "random"):
-        done = subprocess.run([program, "emulate", *words, "--json", "--delivery", mode], capture_output=True, text=True, timeout=120)
+        done = subprocess.run([program, "emulate", *words, "--json", "--delivery", mode], capture_output=True, text=True,
+                              timeout=120)
         code = max(code, done.returncode)
         kinds += re.findall(r'"kind": ?"(\w+)"', done.stdout)
     return code, sorted(set(kinds))
 
 
-def judge(program, work, deadline, number_of, entry):
-    name, job, words, expected = entry
-    if time.monotonic() > deadline:
-        return None
-    path = os.path.join(work, f"launch_{number_of}.json")
+def write_jobs(work, name, entries):
+    path = os.path.join(work, name + ".json")
     with open(path, "w") as file:
-        json.dump(job, file)
-    code, kinds = emulate(program, words)
-    row = {"name": name, "emulator": kinds, "emulator_exit": code}
-    # Without a barrier or a fence, nothing else is initialised or addressed than before.
-    tools = ("racecheck", "synccheck") if " without line " in name else TOOLS
-    row["sanitizer"] = {tool: told for tool in tools if (told := sanitize(tool, path))}
-    row["missed"] = bool(row["sanitizer"]) and code == 0
-    if expected is not None:
-        try:
-            subprocess.run([sys.executable, os.path.abspath(__file__), "launch", path], timeout=25, check=True)
-            got = json.load(open(path + ".out"))
-            row["gpu_output"] = "right" if all(got[i] == want for i, want, exact in expected if exact) else "wrong"
-        except (subprocess.SubprocessError, OSError) as error:
-            row["gpu_output"] = str(error)
-    return row
+        json.dump([{**job, "name": each} for each, job, _, _ in entries], file)
+    return path
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", required=True)
     parser.add_argument("--json", required=True)
-    parser.add_argument("--jobs", type=int, default=12)
-    parser.add_argument("--seconds", type=int, default=600, help="what is not begun by then is left out")
+    parser.add_argument("--seconds", type=int, default=120, help="for the tools; what they have not reached by then is left out")
+    parser.add_argument("--batches", type=int, default=3, help="processes of a tool")
     parser.add_argument("--only", default="", help="a regular expression over the names")
+    parser.add_argument("--keep", help="a folder for the tools' output")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as work, concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+    with tempfile.TemporaryDirectory() as temporary, concurrent.futures.ThreadPoolExecutor(32) as pool:
+        work = arguments.keep or temporary
+        os.makedirs(work, exist_ok=True)
         entries = [e for e in jobs(work) if re.search(arguments.only, e[0])]
-        deadline = time.monotonic() + arguments.seconds
-        first = next(e for e in entries if e[0].endswith("_clean"))
-        row = judge(arguments.program, work, deadline, -1, (*first[:3], None))
-        if row["sanitizer"]:
-            sys.exit(f"compute-sanitizer does not work here: {row}")
-        judged = list(pool.map(lambda pair: judge(arguments.program, work, deadline, *pair), enumerate(entries)))
-    rows = [row for row in judged if row is not None]
-    summary = {"launches": len(rows), "left_out": len(judged) - len(rows), "reported_by_sanitizer": sum(bool(r["sanitizer"]) for r in rows),
-               "reported_by_emulator": sum(r["emulator_exit"] != 0 for r in rows), "missed": [r["name"] for r in rows if r["missed"]]}
+        right = write_jobs(work, "right", [e for e in entries if e[3] is not None])
+        plain = pool.submit(subprocess.run, [sys.executable, os.path.abspath(__file__), "launch", right], timeout=arguments.seconds)
+        runs = []
+        for batch in range(arguments.batches):
+            for tool in TOOLS:
+                path = write_jobs(work, f"{tool}_{batch}", entries[batch::arguments.batches])
+                runs.append((tool, path, pool.submit(sanitize, tool, path, arguments.seconds)))
+        judged = list(pool.map(lambda e: emulate(arguments.program, e[2]), entries))
+        rows = {e[1]["entry"]: {"name": e[0], "emulator": kinds, "emulator_exit": code, "sanitizer": {}, "judged_by": 0}
+                for e, (code, kinds) in zip(entries, judged)}
+        for tool, path, run in runs:
+            for kernel, told in run.result().items():
+                if kernel in rows:
+                    rows[kernel]["sanitizer"][tool] = told
+            if os.path.exists(path + ".out"):
+                reached = json.load(open(path + ".out"))
+                for row in rows.values():
+                    row["judged_by"] += row["name"] in reached
+        plain.exception()
+        outputs = json.load(open(right + ".out")) if os.path.exists(right + ".out") else {}
+        for name, job, _, expected in entries:
+            got = outputs.get(name)
+            if got is not None:
+                same = isinstance(got, list) and all(got[i] == want for i, want, exact in expected or [] if exact)
+                rows[job["entry"]]["gpu_output"] = "right" if same else "wrong" if isinstance(got, list) else got
+    for row in rows.values():
+        row["missed"] = bool(row["sanitizer"]) and row["emulator_exit"] == 0
+    summary = {"launches": len(rows), "judged_by_all_tools": sum(r["judged_by"] == len(TOOLS) for r in rows.values()),
+               "reported_by_sanitizer": sum(bool(r["sanitizer"]) for r in rows.values()),
+               "reported_by_emulator": sum(r["emulator_exit"] != 0 for r in rows.values()),
+               "missed": [r["name"] for r in rows.values() if r["missed"]]}
     with open(arguments.json, "w") as file:
-        json.dump({"summary": summary, "rows": rows}, file, indent=1)
+        json.dump({"summary": summary, "rows": list(rows.values())}, file, indent=1)
         file.write("\n")
     print(json.dumps(summary))
     return 1 if summary["missed"] else 0
@@ -249,6 +291,6 @@ def main():
 
 if __name__ == "__main__":
     if len(sys.argv) == 3 and sys.argv[1] == "launch":
-        launch(sys.argv[2])
+        launch_all(sys.argv[2])
     else:
         sys.exit(main())

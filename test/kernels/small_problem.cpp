@@ -22,12 +22,14 @@ constexpr Caps kLeast[] = {{4, 128},   {4, 256},   {8, 512},          {8, 1024},
 constexpr Caps kTall[] = {{64, 256}, {64, 512}, {64, 1024}, {64, 8192}};
 constexpr Caps kWide[] = {{2, 8192}, {2, 4096}, {4, 1024}, {64, 512}};
 
-/// Problems that show what reduced ones do not: lanes of a warp with the same expert; sizes that
-/// are options.
+/// Problems that show what reduced ones do not: lanes of a warp with the same expert; more chunks
+/// than a pipeline has stages; sizes that are options, or too many for the emulator in any order.
 struct Extra {
   std::string_view op, problem;
 };
 constexpr Extra kExtra[] = {
+    {"kda_commit", "S=2,HV=2,V=128,K=128,N=2,T=4"},
+    {"kda_prefill", "N=1,T=320,H=1,K=128,HV=1,V=128,A_log=f32,dt_bias=f32,lower_bound=-5"},
     {"moe_dispatch", "T=256,K=8,H=128,x=bf16,experts=16,variant=replicated"},
     {"rope_table", "rotary_dim=64,max_position=33,scaling=yarn,factor=4"}};
 
