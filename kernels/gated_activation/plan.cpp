@@ -102,9 +102,10 @@ int vector_elems(const GatedTensors& t, GateLayout layout) {
   return rows::common_vector(t.x.type, views);
 }
 
-/// Of codes: whole groups, where addresses are not aligned an access splits up.
+/// Of codes: of whole groups; where addresses are not aligned an access splits up. Two loads' worth
+/// for codes of four bits, whose groups take more instructions.
 int code_vector_elems(const QuantOutputPlan& quant, Type type) {
-  int elems = 128 / bits(type);
+  int elems = (quant.config.coding.element == e2m1 ? 256 : 128) / bits(type);
   while (quant.config.group % elems != 0)
     elems /= 2;
   return elems;
