@@ -31,18 +31,18 @@ class PoolMeanKernel {
                     first_column + lane_idx() * c_.vector_elems};
     const Sums sums = sums_of(part);
 
-    Tensor of_warps = shared(
-        f32, Layout(Shape{MeanConfig::kWarps, c_.strip_columns()}, Stride{c_.strip_columns(), 1}));
-    Tensor counts = shared(s32, Layout(Shape{MeanConfig::kWarps}));
+    Tensor of_warps =
+        shared(f32, Layout(Shape{c_.warps, c_.strip_columns()}, Stride{c_.strip_columns(), 1}));
+    Tensor counts = shared(s32, Layout(Shape{c_.warps}));
     store(of_warps(warp_idx(), lane_idx() * c_.vector_elems), sums.columns);
     if_(lane_idx() == 0, [&] { counts(warp_idx()) = sums.count; });
     barrier();
     Value column = linear_thread_idx() % c_.strip_columns();
     std::vector<Value> of_column;
-    for (int warp = 0; warp < MeanConfig::kWarps; ++warp)
+    for (int warp = 0; warp < c_.warps; ++warp)
       of_column.emplace_back(of_warps(warp, column));
     Value total = rows::tree_sum(std::move(of_column));
-    Value count = reduce(load(counts(0), MeanConfig::kWarps), add);
+    Value count = reduce(load(counts(0), c_.warps), add);
     auto finish = [&](const Value& sum, const Value& rows) {
       if_(linear_thread_idx() < c_.strip_columns() &&
               first_column + column < static_cast<int>(c_.columns),
@@ -81,11 +81,11 @@ class PoolMeanKernel {
     lost.fill(0.0f);
     Var count(s32, 0);
     Type index = is_short_extent(part.hidden.shape()[0].value()) ? s32 : s64;
-    for_(part.first + warp_idx(), part.end, MeanConfig::kWarps * kInFlight, [&](const Value& row) {
+    for_(part.first + warp_idx(), part.end, c_.warps * kInFlight, [&](const Value& row) {
       std::vector<Fragment> loaded;
       std::vector<Value> counted;
       for (int j = 0; j < kInFlight; ++j) {
-        Value at = row + j * MeanConfig::kWarps;
+        Value at = row + j * c_.warps;
         Value exists = at < part.end;
         loaded.push_back(load_if(exists && part.column < static_cast<int>(c_.columns),
                                  part.hidden(at.to(index), part.column), c_.vector_elems));
@@ -152,7 +152,7 @@ class PoolMeanKernel {
 Traced PoolMeanPlan::trace(ptx::Target target) const {
   TraceOptions options{.name = "pooling_mean_" + std::string(name(hidden.type)),
                        .target = target,
-                       .block = {32 * MeanConfig::kWarps, 1, 1}};
+                       .block = {32 * config.warps, 1, 1}};
   if (config.splits > 1) options.cluster = {config.splits, 1, 1};
   return tilewright::trace(options, PoolMeanKernel(config), hidden_arg, cu_arg, mask_arg, out_arg);
 }

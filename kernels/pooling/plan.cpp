@@ -18,19 +18,22 @@ constexpr std::int64_t kMaxNormalised = 32 * 1024;  // elements
 constexpr std::array<tune::KeySpec, 3> kKeys{
     {{"strips"}, {"sequences", tune::Match::nearest}, {"rows", tune::Match::nearest}}};
 constexpr std::array kSplits{1, 2, 4, 8};
-constexpr std::array<tune::Knob, 1> kKnobs{{{"splits", kSplits}}};
+constexpr std::array kWarps{8, 16};
+constexpr std::array<tune::Knob, 2> kKnobs{{{"splits", kSplits}, {"warps", kWarps}}};
 constexpr std::array<tune::Reducible, 1> kReducible{{{"T", 300}}};
 
-/// Sequences of more than 4096 rows are shared until every multiprocessor has a block.
+/// Sequences of more than 4096 rows are shared until every multiprocessor has a block; more warps
+/// keep enough bytes on their way where it has no second one.
 tune::Config standard(const DeviceProperties& device, const tune::Key& key) {
   constexpr std::int64_t kLong = 4096;
   int splits = 1;
   while (splits < 8 && key[2] > kLong && key[0] * key[1] * splits < device.sm_count)
     splits *= 2;
-  return {splits};
+  return {splits, key[0] * key[1] * splits <= device.sm_count ? 16 : 8};
 }
 bool valid(const DeviceProperties&, const tune::Key&, const tune::Config& config) {
-  return config[0] == 1 || config[0] == 2 || config[0] == 4 || config[0] == 8;
+  const bool splits = config[0] == 1 || config[0] == 2 || config[0] == 4 || config[0] == 8;
+  return splits && (config[1] == 8 || config[1] == 16);
 }
 constexpr tune::Space kSpace{"pooling", kKeys, kKnobs, standard, valid, kReducible};
 
@@ -114,13 +117,15 @@ PoolMeanPlan plan_mean(const DeviceProperties& device, const PoolingTensors& t, 
   config.strips = static_cast<int>(rows::ceil_div(out.shape[1], config.strip_columns()));
   const std::int64_t sequences = out.shape[0];
   const std::int64_t rows_each = t.hidden.shape[0] / std::max<std::int64_t>(sequences, 1);
-  config.splits = tune::choose(kSpace, device, {config.strips, sequences, rows_each})[0];
+  const tune::Config chosen = tune::choose(kSpace, device, {config.strips, sequences, rows_each});
+  config.splits = chosen[0];
+  config.warps = chosen[1];
   plan.hidden_arg = tensor_arg(plan.hidden, {.extents = 0b01, .strides = 0b01});
   plan.cu_arg = tensor_arg(t.cu_seqlens, {.extents = 1});
   plan.out_arg = tensor_arg(out, {.extents = 0b01, .strides = 0b01});
   if (t.mask) plan.mask_arg = tensor_arg(*t.mask, {.extents = 1});
   plan.launch.grid.x = rows::row_blocks(sequences * config.strips * config.splits, 1, caller);
-  plan.launch.block.x = 32 * MeanConfig::kWarps;
+  plan.launch.block.x = 32 * config.warps;
   plan.launch.cluster.x = config.splits;
   return plan;
 }
@@ -170,10 +175,10 @@ PoolingPlan plan_pooling(const DeviceProperties& device, const PoolingTensors& t
 }
 
 std::string PoolMeanPlan::key() const {
-  return "pooling_mean/1 v=" + std::to_string(config.vector_elems) +
-         " s=" + std::to_string(config.splits) + " n=" + std::to_string(config.columns) + " | " +
-         to_string(hidden_arg) + " | " + to_string(cu_arg) + " | " + rows::key_text(mask_arg) +
-         " | " + to_string(out_arg);
+  return "pooling_mean/2 v=" + std::to_string(config.vector_elems) +
+         " s=" + std::to_string(config.splits) + " w=" + std::to_string(config.warps) +
+         " n=" + std::to_string(config.columns) + " | " + to_string(hidden_arg) + " | " +
+         to_string(cu_arg) + " | " + rows::key_text(mask_arg) + " | " + to_string(out_arg);
 }
 
 Parameters PoolMeanPlan::parameters() const {

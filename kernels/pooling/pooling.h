@@ -31,8 +31,9 @@ struct MeanConfig {
   int vector_elems = 8;  ///< of an access
   int splits = 1;        ///< blocks of a cluster, each with a part of the sequence's rows
   int strips = 1;        ///< of a row
+  int warps = 8;         ///< of a block, which take turns at rows
   std::int64_t columns = 0;
-  static constexpr int kWarps = 8, kRowsInFlight = 8;
+  static constexpr int kRowsInFlight = 8;
   int strip_columns() const { return 32 * vector_elems; }
   friend bool operator==(const MeanConfig&, const MeanConfig&) = default;
 };

@@ -45,18 +45,18 @@ class Block2dKernel {
 
  private:
   int elems() const { return config_.vector_elems; }
-  Value row(const Value& first, int j) const { return first + j * (kBlock2dThreads / lanes_); }
+  Value row(const Value& first, int j) const { return first + j * (config_.threads() / lanes_); }
   Value inside(const Value& row, const Value& column, const Value& count) const {
     return row < count && column < static_cast<int>(config_.h);
   }
 
-  static Value largest_of_block(const Value& mine) {
-    constexpr int kWarps = kBlock2dThreads / 32;
-    Tensor partials = shared(f32, Layout(Shape{kWarps}));
+  Value largest_of_block(const Value& mine) const {
+    const int warps = config_.threads() / 32;
+    Tensor partials = shared(f32, Layout(Shape{warps}));
     Value of_warp = warp_reduce(mine, larger);
     if_(linear_thread_idx() % 32 == 0, [&] { partials(warp_idx()) = of_warp; });
     barrier();
-    return reduce(load(partials(0), kWarps), larger);
+    return reduce(load(partials(0), warps), larger);
   }
 
   const QuantizeConfig& config_;
@@ -70,7 +70,8 @@ Traced trace_block2d(const QuantizePlan& plan, ptx::Target target) {
   TraceOptions trace_options{
       .name = "quantize_fp8_" + std::string(name(plan.tensors.x.type)) + "_128x128",
       .target = target,
-      .block = {kBlock2dThreads, 1, 1}};
+      .block = {plan.config.threads(), 1, 1},
+      .min_blocks_per_sm = plan.config.resident};
   const Block2dKernel kernel(plan.config);
   auto body = [&](const Tensor& x, const Tensor&, const Tensor& q, const Tensor& scales,
                   const Value& floor, const Value&) { kernel(x, q, scales, floor); };

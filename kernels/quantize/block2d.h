@@ -6,8 +6,7 @@
 
 namespace tilewright {
 
-inline constexpr int kBlock2d = 128;         // rows and columns under one scale
-inline constexpr int kBlock2dThreads = 512;  // 32 elements each, in registers
+inline constexpr int kBlock2d = 128;  // rows and columns under one scale
 
 /// Pre: the plan is of fp8_block2d.
 Traced trace_block2d(const QuantizePlan& plan, ptx::Target target);

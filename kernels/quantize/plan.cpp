@@ -40,9 +40,9 @@ QuantizeConfig configure(const DeviceProperties& device, const QuantizeTensors& 
   config.group = group_elems(coding.format, config.h);
   if (coding.format == QuantFormat::fp8_block2d) {
     config.vector_elems = rows::common_vector(t.x.type, std::array{t.x, t.q});
-    config.threads_per_group = kBlock2dThreads;
+    choose_block2d_threads(config, device, t.x);
     config.groups_per_block = 1;
-    config.accesses = kBlock2d * kBlock2d / kBlock2dThreads / config.vector_elems;
+    config.accesses = kBlock2d * kBlock2d / config.threads() / config.vector_elems;
     return config;
   }
   // Of whole rows; where addresses and strides are not aligned to it, an access splits up. A thread
@@ -148,10 +148,10 @@ std::string QuantizePlan::key() const {
   return "quantize/3 " + tilewright::to_string(c.coding) + " g=" + std::to_string(c.group) +
          " v=" + std::to_string(c.vector_elems) + " t=" + std::to_string(c.threads_per_group) +
          "x" + std::to_string(c.groups_per_block) + "x" + std::to_string(c.turns) +
-         " n=" + std::to_string(c.accesses) + " d=" + std::to_string(static_cast<int>(c.division)) +
-         (c.wide_index ? " wide" : "") + (scale_is_found ? " found" : "") + " | " +
-         to_string(x_arg) + " | " + to_string(q_arg) + " | " + to_string(scales_arg) +
-         (given() ? " | " + to_string(given_arg) : "");
+         " n=" + std::to_string(c.accesses) + " m=" + std::to_string(c.resident) +
+         " d=" + std::to_string(static_cast<int>(c.division)) + (c.wide_index ? " wide" : "") +
+         (scale_is_found ? " found" : "") + " | " + to_string(x_arg) + " | " + to_string(q_arg) +
+         " | " + to_string(scales_arg) + (given() ? " | " + to_string(given_arg) : "");
 }
 
 Parameters QuantizePlan::parameters() const {

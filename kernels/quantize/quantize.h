@@ -41,7 +41,8 @@ struct QuantizeConfig {
   int threads_per_group = 16;  ///< a power of two
   int accesses = 1;            ///< of a thread in a group, held in registers
   int groups_per_block = 8;    ///< more than one only where a group takes a warp or less
-  int turns = 1;  ///< groups that a thread takes, all loaded before the first; likewise
+  int turns = 1;     ///< groups that a thread takes, all loaded before the first; likewise
+  int resident = 0;  ///< blocks that a multiprocessor must hold (fp8_block2d); 0: any
   friend bool operator==(const QuantizeConfig&, const QuantizeConfig&) = default;
   int threads() const { return threads_per_group * groups_per_block; }
   int groups_of_block() const { return groups_per_block * turns; }
@@ -50,6 +51,9 @@ struct QuantizeConfig {
 inline constexpr int kMaxQuantizeAccesses = 8;  // of a thread, all held in registers
 /// Tuned: threads, accesses, groups and turns of a block. The order of a maximum does not matter.
 void choose_threads(QuantizeConfig& config, const DeviceProperties& device, const View& x);
+
+/// Tuned: threads of a block, a power of two from 256 on, and how many are resident.
+void choose_block2d_threads(QuantizeConfig& config, const DeviceProperties& device, const View& x);
 
 struct QuantizePlan {
   QuantizeConfig config;

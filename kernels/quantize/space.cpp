@@ -45,6 +45,21 @@ bool valid(const DeviceProperties&, const tune::Key& key, const tune::Config& co
 
 constexpr tune::Space kSpace{"quantize", kKeys, kKnobs, standard, valid, kReducible};
 
+constexpr std::array<tune::KeySpec, 3> kBlock2dKeys{
+    {{"bits"}, {"access"}, {"elements", tune::Match::nearest}}};
+constexpr std::array kBlock2dThreads{256, 512, 1024};
+constexpr std::array kResident{0, 2, 3, 4};
+constexpr std::array<tune::Knob, 2> kBlock2dKnobs{
+    {{"threads", kBlock2dThreads}, {"resident", kResident}}};
+tune::Config standard_block2d(const DeviceProperties&, const tune::Key&) { return {512, 0}; }
+bool valid_block2d(const DeviceProperties&, const tune::Key&, const tune::Config& config) {
+  const auto [threads, resident, c, d, e, f, g, h] = config;
+  const bool known = threads == 256 || threads == 512 || threads == 1024;
+  return known && resident >= 0 && resident * threads <= 2048;
+}
+constexpr tune::Space kBlock2dSpace{"quantize.block2d", kBlock2dKeys,  kBlock2dKnobs,
+                                    standard_block2d,   valid_block2d, kReducible};
+
 constexpr std::array<tune::KeySpec, 4> kTileKeys{
     {{"bits"}, {"code_bits"}, {"access"}, {"elements", tune::Match::nearest}}};
 constexpr std::array kTileThreads{64, 128, 256, 512};
@@ -75,6 +90,13 @@ void choose_threads(QuantizeConfig& config, const DeviceProperties& device, cons
   config.turns = chosen[2];
   config.accesses = static_cast<int>(
       rows::ceil_div(rows::ceil_div(config.group, config.vector_elems), chosen[0]));
+}
+
+void choose_block2d_threads(QuantizeConfig& config, const DeviceProperties& device, const View& x) {
+  const tune::Config chosen =
+      tune::choose(kBlock2dSpace, device, {bits(x.type), config.vector_elems, size(x)});
+  config.threads_per_group = chosen[0];
+  config.resident = chosen[1];
 }
 
 rows::RowTile choose_dequantize_tile(const DeviceProperties& device, const View& y, Type code,

@@ -61,6 +61,7 @@ TEST_F(Quantize, GivesExactCodesOverRowCounts) {
 TEST_F(Quantize, IsRightInEveryConfiguration) {
   run_candidates(op, {random("x", bf16, {5, 896}, 4)});
   run_candidates(op, {random("x", bf16, {5, 256}, 4)}, {{"format", "fp8_block"}});
+  run_candidates(op, {random("x", bf16, {130, 264}, 4)}, {{"format", "fp8_block2d"}});
 }
 
 TEST_F(Quantize, ConvertsEveryBf16WithAGivenScale) {
