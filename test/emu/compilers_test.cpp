@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // PTX of compilers other than nvcc: NVRTC 13.5 (test/data/ptx_nvrtc) and CuTe DSL 4.8
-// (test/data/ptx_cute_dsl). Triton's is in programs_test.cpp.
+// (test/data/ptx_cute_dsl). Triton's is in triton_test.cpp.
 #include "emu/programs.h"
 
 #include <cmath>

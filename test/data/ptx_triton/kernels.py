@@ -55,6 +55,45 @@ def multiply_tma(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexp
     c.store([m, n], sum.to(tl.float16))
 
 
+@triton.jit
+def attention(q, k, v, out, n, scale, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr):
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    d = tl.arange(0, D)
+    queries = tl.load(q + m[:, None] * D + d[None, :])
+    most = tl.full((BM,), -float("inf"), tl.float32)
+    total = tl.zeros((BM,), tl.float32)
+    sum = tl.zeros((BM, D), tl.float32)
+    for at in range(0, n, BN):
+        keys = at + tl.arange(0, BN)
+        scores = tl.dot(queries, tl.trans(tl.load(k + keys[:, None] * D + d[None, :]))) * scale
+        scores = tl.where(keys[None, :] <= m[:, None], scores, -float("inf"))
+        now = tl.maximum(most, tl.max(scores, 1))
+        e = tl.exp(scores - now[:, None])
+        shrink = tl.exp(most - now)
+        total = total * shrink + tl.sum(e, 1)
+        sum = sum * shrink[:, None]
+        sum = tl.dot(e.to(tl.float16), tl.load(v + keys[:, None] * D + d[None, :]), sum)
+        most = now
+    tl.store(out + m[:, None] * D + d[None, :], sum / total[:, None])
+
+
+@triton.jit
+def sort_rows(x, out, N: tl.constexpr):
+    at = tl.program_id(0) * N + tl.arange(0, N)
+    tl.store(out + at, tl.sort(tl.load(x + at)))
+
+
+@triton.jit
+def multiply_bytes(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    n = tl.program_id(1) * BN + tl.arange(0, BN)
+    k = tl.arange(0, BK)
+    sum = tl.zeros((BM, BN), tl.int32)
+    for at in range(0, K, BK):
+        sum = tl.dot(tl.load(a + m[:, None] * K + (at + k)[None, :]), tl.load(b + n[None, :] * K + (at + k)[:, None]), sum)
+    tl.store(c + m[:, None] * N + n[None, :], sum)
+
+
 def compile_to(name, kernel, arguments, constants, **options):
     signature = arguments | {c: "constexpr" for c in constants}
     source = ASTSource(kernel, signature=signature, constexprs=constants)
@@ -74,3 +113,8 @@ if __name__ == "__main__":
     compile_to("multiply", multiply, matrices, tile, num_stages=3)
     descriptors = {each: "tensordesc<fp16[64,64]>" for each in "abc"} | {"K": "i32"}
     compile_to("multiply_tma", multiply_tma, descriptors, tile | {"BK": 64}, num_stages=3)
+    tensors = {each: "*fp16" for each in "qkv"} | {"out": "*fp32", "n": "i32", "scale": "fp32"}
+    compile_to("attention", attention, tensors, {"BM": 64, "BN": 32, "D": 64}, num_stages=2)
+    compile_to("sort_rows", sort_rows, {"x": "*i32", "out": "*i32"}, {"N": 256})
+    bytes = {"a": "*i8", "b": "*i8", "c": "*i32", "N": "i32", "K": "i32"}
+    compile_to("multiply_bytes", multiply_bytes, bytes, {"BM": 64, "BN": 64, "BK": 64}, num_stages=3)
