@@ -71,11 +71,13 @@ class Rounds {
   void store_k(int which, int row, const Fragment& factor) const {
     store(places_.in(buffer(which), row), scaled_pair(v_.k, row, factor));
   }
-  void store_q(int which, int row, const Fragment& factor) const {
+  /// q's rows follow all of k's within a panel.
+  Element q_place(int which, int row) const {
     Element place = places_.in(buffer(which), row);
-    // q's rows follow all of k's within a panel.
-    store(Element(place.tensor(), place.offset() + Int(s_.tokens * 64), SourceLoc::here()),
-          scaled_pair(v_.q, row, factor));
+    return {place.tensor(), place.offset() + Int(s_.tokens * 64), SourceLoc::here()};
+  }
+  void store_q(int which, int row, const Fragment& factor) const {
+    store(q_place(which, row), scaled_pair(v_.q, row, factor));
   }
 
   /// Blocks of 16 x 16 that have pairs of a level.
@@ -124,7 +126,8 @@ class Rounds {
     for (int begin = 0; begin < kBlockRows; begin += 2 * half) {
       decays_to_end(v_.decay, one, begin, begin + half, [&](int row, const Fragment& factor) {
         store_k(which, row, factor);
-        store_q(which, row, zero);  // read, but of no pair
+        // Read, but of no pair: what a buffer holds from such a level before does, too.
+        if (level >= kBlockLevels - 2) store(q_place(which, row), zero);
       });
       decays_from_start(v_.decay, one, begin + half, begin + 2 * half,
                         [&](int row, const Fragment& factor) {
@@ -149,22 +152,26 @@ class Rounds {
 
   /// Sums for rows of block i and of block j of k.
   PairSums product(int which, const Value& i, const Value& j) const {
-    MatrixTile operands(buffer(which), 2 * s_.tokens, s_.k, TensorSwizzle::b128);
-    Value k_row = row_of(i),
-          q_row = (k_row + s_.tokens).assume({kBlockRows, 0, 2 * s_.tokens - 16});
-    Value other = row_of(j);
+    constexpr int kPanel = 64;  // columns; a loop over panels holds fewer operands at once
+    int rows = 2 * s_.tokens;
+    MatrixTile operands(buffer(which), rows, s_.k, TensorSwizzle::b128);
     PairSums sums;
-    for (int k = 0; k < s_.k; k += 16) {
-      Fragment b = loader_.b(operands, to_int(other), k);
-      if (t_.coupling) {
-        Fragment a = loader_.a(operands, to_int(k_row), k);
-        mma(sums.k.left, a, b.part(0, 4));
-        mma(sums.k.right, a, b.part(4, 4));
+    for_(s_.k / kPanel, [&](const Value& panel) {
+      // A panel's rows follow all of the panel's before it.
+      auto row = [&](const Value& first) { return to_int(first + panel * rows); };
+      Int k_row = row(row_of(i)), q_row = row(row_of(i) + s_.tokens), other = row(row_of(j));
+      for (int k = 0; k < kPanel; k += 16) {
+        Fragment b = loader_.b(operands, other, k);
+        if (t_.coupling) {
+          Fragment a = loader_.a(operands, k_row, k);
+          mma(sums.k.left, a, b.part(0, 4));
+          mma(sums.k.right, a, b.part(4, 4));
+        }
+        Fragment c = loader_.a(operands, q_row, k);
+        mma(sums.q.left, c, b.part(0, 4));
+        mma(sums.q.right, c, b.part(4, 4));
       }
-      Fragment c = loader_.a(operands, to_int(q_row), k);
-      mma(sums.q.left, c, b.part(0, 4));
-      mma(sums.q.right, c, b.part(4, 4));
-    }
+    });
     return sums;
   }
 

@@ -86,8 +86,7 @@ class PrepareKernel {
     SequenceSpan span = sequence_span(p_.cu_seqlens, n, tokens, s_.tokens);
     Value begin = span.begin + (place - span.first_place).to(s32) * s_.tokens;
     Value count = min(span.end - begin, s_.tokens);
-    Value number = block_idx().x.to(s64);
-    if_(count > 0, [&] { make_record({span.row, begin, count, v_head}, p_.records(number, _)); });
+    if_(count > 0, [&] { make_record({span.row, begin, count, v_head}); });
   }
 
  private:
@@ -307,7 +306,7 @@ class PrepareKernel {
     }
   }
 
-  void make_record(const Chunk& chunk, const Tensor& record) const {
+  void make_record(const Chunk& chunk) const {
     Value head = q_head(chunk);
     Fragment q = load_rows(chunk, p_.q, head), k = load_rows(chunk, p_.k, head);
     Fragment a = has_channel_decays() ? load_rows(chunk, p_.a, chunk.v_head) : q;
@@ -319,6 +318,9 @@ class PrepareKernel {
     store_total(decay);
     barrier();
     RowValues values{normalised(q, Row::q_factor), normalised(k, Row::k_factor), decay};
+    Tensor record = p_.records(block_idx().x.to(s64), _);
+    store_vectors(values, record);
+    store_decay(record);
     PairTargets targets{
         dynamic_shared(f16, make_row_major(Shape{4 * s_.vectors_elems()}), map_.tiles),
         std::nullopt,
@@ -328,8 +330,6 @@ class PrepareKernel {
         totals()};
     if (s_.corrects) targets.coupling.emplace(coupling());
     pair_products(s_, rows_, values, targets);
-    store_vectors(values, record);
-    store_decay(record);
     if (s_.corrects) {
       barrier();
       // The inverses of halves come after the products, in the same place.
