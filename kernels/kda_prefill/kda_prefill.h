@@ -25,6 +25,12 @@ struct ChunkConfig {
 
   int scan_columns() const { return scan_warps * kBlockRows; }
   int prepare_threads() const { return shape.k / 2 * shape.blocks(); }
+  // Eight warps with a state each have registers enough only if the others give theirs away, by
+  // whole warpgroups.
+  int producer_warps() const { return scan_warps == 8 ? 4 : 1; }
+  int carrier_registers() const { return scan_warps == 8 ? 232 : 0; }
+  int producer_registers() const { return scan_warps == 8 ? 40 : 0; }
+  int scan_threads() const { return (scan_warps + producer_warps()) * 32; }
   std::int64_t prepare_smem_bytes() const;
   std::int64_t scan_smem_bytes() const;
 };

@@ -127,7 +127,7 @@ std::optional<ChunkPlans> plan_chunks(const DeviceProperties& device, const Chun
   LaunchConfig& scan = plans.scan.launch;
   scan.grid.x =
       rows::row_blocks(sequences * config.v_heads * (config.v / config.scan_columns()), 1, caller);
-  scan.block.x = (config.scan_warps + 1) * 32;
+  scan.block.x = config.scan_threads();
   scan.cluster.x = config.cluster;
   scan.dynamic_smem_bytes = config.scan_smem_bytes();
   return plans;

@@ -48,18 +48,20 @@ class ScanKernel {
     Value chunks = (span.end - span.begin + (s_.tokens - 1)) / s_.tokens;
     Value active = select(slot >= 0, chunks, 0);
     BulkPipeline pipe(c_.stages, c_.scan_warps, c_.cluster);
-    roles(role(c_.scan_warps, 0,
-               [&] {
-                 Value first = block_idx().x % slices * c_.scan_columns() + warp_idx() * kBlockRows;
-                 if_(slot >= 0, [&] { carry(pipe, span, {slot, v_head, first}, chunks); });
-               }),
-          role(1, 0, [&] {
-            pipe.produce(active, [&](const Value& i, const Value& stage, const Mbarrier& full) {
-              full.arrive_expect_tx(static_cast<int>(s_.record_bytes()));
-              Value number = (span.first_place + i.to(s64)) * c_.v_heads + v_head.to(s64);
-              fetch_record(stage_memory(stage), p_.records(number, _), full);
-            });
-          }));
+    auto carry_states = [&] {
+      Value first = block_idx().x % slices * c_.scan_columns() + warp_idx() * kBlockRows;
+      if_(slot >= 0, [&] { carry(pipe, span, {slot, v_head, first}, chunks); });
+    };
+    auto produce = [&] {
+      pipe.produce(active, [&](const Value& i, const Value& stage, const Mbarrier& full) {
+        full.arrive_expect_tx(static_cast<int>(s_.record_bytes()));
+        Value number = (span.first_place + i.to(s64)) * c_.v_heads + v_head.to(s64);
+        fetch_record(stage_memory(stage), p_.records(number, _), full);
+      });
+    };
+    roles(role(c_.scan_warps, c_.carrier_registers(), carry_states),
+          role(c_.producer_warps(), c_.producer_registers(),
+               [&] { if_(warp_idx() == c_.scan_warps, produce); }));
     if (c_.cluster > 1) cluster_barrier();  // a peer may still copy to here
   }
 
@@ -321,7 +323,8 @@ Traced ChunkScanPlan::trace(ptx::Target target) const {
   TraceOptions trace_options{
       .name = op + "_scan_" + std::to_string(config.q_heads) + "x" + std::to_string(config.v_heads),
       .target = target,
-      .block = {(config.scan_warps + 1) * 32, 1, 1},
+      .block = {config.scan_threads(), 1, 1},
+      .min_blocks_per_sm = 1,
       .cluster = {config.cluster, 1, 1}};
   using Maybe = std::optional<Tensor>;
   auto body = [this](const Tensor& v, const Maybe& cu_seqlens, const Maybe& state,
