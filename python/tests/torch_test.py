@@ -99,6 +99,7 @@ def test_attributes_read_what_the_exchange_api_reads(device):
 @on_every_device
 @pytest.mark.parametrize("name, make", [
     ("rms_norm", lambda x, w: ((x, w), {"eps": 1e-5})),
+    ("rms_norm", lambda x, w: ((x, w), {"quant": "fp8_token"})),
     ("fused_add_rms_norm", lambda x, w: ((x, x.clone(), w), {})),
     ("quantize", lambda x, w: ((x,), {"format": "fp8_token"})),
     ("quantize", lambda x, w: ((x,), {"format": "mxfp4"})),
