@@ -11,6 +11,7 @@ import datetime
 import importlib.metadata
 import json
 import math
+import re
 import statistics
 import subprocess
 import sys
@@ -192,20 +193,32 @@ def write(path, rows, commit, packages):
         file.write("\n")
 
 
-def prepare(workers):
+def prepare(workers, seconds):
     """Compiles in processes of their own, which leave the code in the caches on disk that this one reads."""
+    deadline = time.monotonic() + seconds
     command = [sys.executable, *sys.argv, "--compile-only"]
-    running = [subprocess.Popen([*command, f"{worker}/{workers}"], stdout=subprocess.DEVNULL) for worker in range(workers)]
+    running = [subprocess.Popen([*command, f"{worker}/{workers}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+               for worker in range(workers)]
     for each in running:
-        each.wait()
+        try:
+            each.wait(max(0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            each.kill()
+            each.wait()
 
 
 def compile_part(cases, part):
+    """One worker's cases: those that differ in the number of rows alone share kernels, and a worker."""
     worker, workers = (int(each) for each in part.split("/"))
-    for i, case in enumerate(cases):
-        if i % workers == worker:
+    groups = {}
+    for case in cases:
+        group = groups.setdefault((case.operator, re.sub(r"\b(T|TOKENS|S)=\d+", "", case.problem)), len(groups))
+        if group % workers == worker:
             torch._dynamo.reset()
-            list(right_ways(case, case.make()))
+            try:
+                list(right_ways(case, case.make()))
+            except (AssertionError, RuntimeError, ValueError) as error:  # the process that measures says it
+                print(f"{case.operator} {case.problem}: {error}", file=sys.stderr)
 
 
 def chosen(cases, arguments):
@@ -228,14 +241,15 @@ def main(doc, cases, packages=()):
     parser.add_argument("--ways", help="peers to measure, separated by commas (default: all)")
     parser.add_argument("--seconds", type=float, default=1e9, help="begin no further problem after so long")
     parser.add_argument("--workers", type=int, default=0, help="compile in so many processes first")
+    parser.add_argument("--compile-seconds", type=float, default=1e9, help="and go on after so long")
     parser.add_argument("--compile-only", help=argparse.SUPPRESS)
     parser.add_argument("--commit", default="unknown", help="named in the JSON as what was measured")
     arguments = parser.parse_args()
     torch._inductor.config.autotune_local_cache = False  # it would keep what was measured beside other processes
     torch._inductor.config.compile_threads = 1  # the processes are enough
-    begin, rows = time.monotonic(), []
+    begin, rows, failed = time.monotonic(), [], False
     if arguments.workers and not arguments.compile_only:
-        prepare(arguments.workers)
+        prepare(arguments.workers, arguments.compile_seconds)
     stream = torch.cuda.Stream()
     with torch.no_grad(), torch.cuda.stream(stream):
         if arguments.compile_only:
@@ -247,7 +261,12 @@ def main(doc, cases, packages=()):
                 print(f"out of time before {case.operator} {case.problem}", file=sys.stderr)
                 break
             torch._dynamo.reset()  # a limit on how often one function is compiled
-            rows.append(row_of(case, times_of(case, stream, flush)))
+            try:
+                rows.append(row_of(case, times_of(case, stream, flush)))
+            except (AssertionError, RuntimeError, ValueError) as error:
+                failed = True
+                print(f"FAILED: {case.operator} {case.problem}: {error}", file=sys.stderr)
+                continue
             ways = ", ".join(f"{key[:-3]} {value:.2f}" for key, value in rows[-1].items()
                              if key.endswith("_us") and key != "peer_us")
             print(f"{rows[-1]['name']}: {rows[-1]['real_time']:.2f} us, gain {rows[-1]['gain']:.3f} ({ways}), measured in "
@@ -255,3 +274,4 @@ def main(doc, cases, packages=()):
             if arguments.json:
                 write(arguments.json, rows, arguments.commit, packages)
     print(summary(rows))
+    sys.exit(1 if failed else 0)
