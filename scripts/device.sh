@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # On a machine with a GPU: builds, runs all tests on it, runs compute-sanitizer, measures, and writes JSON.
 #
-# usage: scripts/device.sh [build] [test] [sanitize] [bench]     (default: all four, in this order)
+# usage: scripts/device.sh [build] [test] [sanitize] [bench] [peers]     (default: all but peers, in this order)
+# Where python3 has nanobind, the Python package is built, and tested on what else python3 has (PyTorch, CuPy, JAX); peers measures
+# it beside PyTorch, Triton and other packages that are there.
 # Needs no network; installs nothing; changes no setting of the GPU. From the environment:
 #   DEVICE         the device, default cuda:0
 #   OUT            where JSON and logs go, default bench/results
 #   BUILD          build folder, default build/device
 #   CMAKE_OPTIONS  further options, e.g. -DXXHASH_INCLUDE_DIR=/opt/xxhash
 #   COMMIT         names the measured commit where there is no git repository
-#   BUILD_S TEST_S SANITIZE_S BENCH_S   time limits of the phases in seconds (400 300 240 300)
+#   BUILD_S TEST_S SANITIZE_S BENCH_S PEERS_S   time limits of the phases in seconds (400 300 240 300 900)
 #   BENCH_FILTER   benchmarks to run (a regular expression, default all)
 
 set -uo pipefail
@@ -41,17 +43,18 @@ note() {
   case $1 in
     test) grep -E 'tests passed|No tests' "$OUT/test.log" | tail -n 1 ;;
     sanitize) grep -c '^clean: ' "$OUT/sanitize.log" | sed 's/$/ runs clean/' ;;
-    bench) grep -c '^written: ' "$OUT/bench.log" | sed 's/$/ files written/' ;;
+    bench | peers) grep -c '^written: ' "$OUT/$1.log" | sed 's/$/ files written/' ;;
   esac
 }
 
 left() { echo $((DEADLINE > SECONDS ? DEADLINE - SECONDS : 1)); }
 
 build() {
-  local generator="Unix Makefiles"
+  local generator="Unix Makefiles" python=OFF
   ! command -v ninja >/dev/null || generator=Ninja
+  ! python3 -c 'import nanobind' 2>/dev/null || python=ON
   # shellcheck disable=SC2086  # a list of options
-  cmake -G "$generator" -S . -B "$BUILD" -DCMAKE_BUILD_TYPE=Release ${CMAKE_OPTIONS:-} &&
+  cmake -G "$generator" -S . -B "$BUILD" -DCMAKE_BUILD_TYPE=Release "-DTILEWRIGHT_PYTHON=$python" ${CMAKE_OPTIONS:-} &&
     timeout "$(left)" cmake --build "$BUILD" -j "$(nproc)"
 }
 
@@ -139,6 +142,23 @@ bench() {
   return $bad
 }
 
+# The Python package beside its peers, in processes of python3's.
+peers() {
+  local bad=0 commit family file workers
+  export PYTHONPATH="$BUILD/python${PYTHONPATH:+:$PYTHONPATH}"
+  python3 -c 'import tilewright, torch, triton' || { echo "not run: python3 lacks the package, PyTorch or Triton"; return 0; }
+  commit=${COMMIT:-$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)}
+  workers=$(($(nproc) > 2 ? $(nproc) - 2 : 1))
+  timeout "$(left)" python3 bench/peers/call_cost.py --commit "$commit" --json "$OUT/call_cost.json" &&
+    echo "written: $OUT/call_cost.json" || bad=1
+  for family in norms quantisation activations moe copies kda; do
+    file=$OUT/${family}_peers.json
+    timeout "$(left)" python3 "bench/peers/$family.py" --workers "$workers" --commit "$commit" --json "$file" &&
+      { [ ! -f "$file" ] || echo "written: $file"; } || { echo "FAILED: $family"; bad=1; }
+  done
+  return $bad
+}
+
 phases=${*:-build test sanitize bench}
 for name in $phases; do
   case $name in
@@ -146,7 +166,8 @@ for name in $phases; do
     test) phase test "${TEST_S:-300}" run_tests ;;
     sanitize) phase sanitize "${SANITIZE_S:-240}" sanitize ;;
     bench) phase bench "${BENCH_S:-300}" bench ;;
-    *) echo "no phase '$name'; there are build, test, sanitize, bench" >&2 && exit 2 ;;
+    peers) phase peers "${PEERS_S:-900}" peers ;;
+    *) echo "no phase '$name'; there are build, test, sanitize, bench, peers" >&2 && exit 2 ;;
   esac
 done
 echo "=== summary: $(gpu name), driver $(gpu driver_version), device $DEVICE"

@@ -18,7 +18,8 @@ try:
     from fla.ops.kda.fused_recurrent import fused_recurrent_kda_fwd
     from fla.ops.simple_gla.fused_recurrent import fused_recurrent_simple_gla
 except ImportError as error:
-    raise SystemExit(f"flash-linear-attention is not there: {error}")
+    print(f"not run: flash-linear-attention is not there: {error}")
+    raise SystemExit(0) from None
 
 HEADS, WIDTH = 32, 128
 BOUND = -5.0
