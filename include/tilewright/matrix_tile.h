@@ -82,6 +82,9 @@ void store_tile(const TensorMapParam& map, std::initializer_list<Arg> coordinate
 /// bytes of a row are aligned, and inside or outside as a whole.
 void load_tile_async(const MatrixTile& tile, const Tensor& source, const Bounds& inside,
                      SourceLoc at = SourceLoc::here());
+/// The same by `threads` of them, of which this one is number `thread`: those of a role().
+void load_tile_async(const MatrixTile& tile, const Tensor& source, const Bounds& inside,
+                     const Value& thread, int threads, SourceLoc at = SourceLoc::here());
 
 /// A's fragment of mma() for rows [row, row + 16) and mma_shape().k columns from `column` on
 /// (ldmatrix). A transposed tile has 16-bit elements.

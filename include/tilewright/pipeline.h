@@ -72,13 +72,23 @@ class BulkPipeline {
   /// several blocks. `consumer_warps` counts those of one block.
   BulkPipeline(int stages, int consumer_warps, int cluster_blocks = 1,
                SourceLoc at = SourceLoc::here());
+  /// For stages that `producer_threads` threads fill by cp.async (sm_80): each waits by acquire(),
+  /// begins its copies, and calls arrive_after_copies() of the mbarrier returned.
+  static BulkPipeline of_copies(int stages, int producer_threads, int consumer_warps,
+                                SourceLoc at = SourceLoc::here()) {
+    return BulkPipeline(stages, producer_threads, consumer_warps, 1, at);
+  }
 
   // Step by step: each side keeps a cursor, and advances it when it is done with a stage.
 
   StageCursor cursor(SourceLoc at = SourceLoc::here()) const { return {stages_, 0, at}; }
   /// By the thread that begins the copies: waits until the stage is empty. The copies complete at
-  /// the mbarrier returned, which must expect them (arrive_expect_tx).
+  /// the mbarrier returned, which must expect them (arrive_expect_tx; not those of of_copies()).
   Mbarrier acquire(const StageCursor& cursor, SourceLoc at = SourceLoc::here()) const;
+  /// The same mbarrier without waiting again.
+  Mbarrier full(const StageCursor& cursor, SourceLoc at = SourceLoc::here()) const {
+    return full_.at(cursor.stage(), at);
+  }
   /// By a consumer: waits until the stage is full.
   void wait_full(const StageCursor& cursor, SourceLoc at = SourceLoc::here()) const;
   /// By every consumer warp, whole, when it has read the stage.
@@ -118,6 +128,8 @@ class BulkPipeline {
   }
 
  private:
+  BulkPipeline(int stages, int producer_threads, int consumer_warps, int cluster_blocks,
+               SourceLoc at);
   int stages_;
   int cluster_blocks_;
   Mbarriers full_, empty_;

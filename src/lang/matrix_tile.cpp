@@ -233,15 +233,19 @@ void store_tile(const TensorMapParam& map, std::initializer_list<Arg> coordinate
 
 void load_tile_async(const MatrixTile& tile, const Tensor& source, const Bounds& inside,
                      SourceLoc at) {
+  load_tile_async(tile, source, inside, linear_thread_idx(at), block_threads(at), at);
+}
+
+void load_tile_async(const MatrixTile& tile, const Tensor& source, const Bounds& inside,
+                     const Value& thread, int threads, SourceLoc at) {
   Tracer& tracer = Tracer::current("load_tile_async", at);
   Tracer::AttributeTo attribute(tracer, at);
-  int threads = block_threads(at);
   int elems = kChunkBytes / bytes(tile.type());
   int across = tile.columns() / elems;  // threads beside one another in a row
   int step = threads / std::max(across, 1);
   Shape shape{tile.rows(), tile.columns()};
   bool fits = !tile.is_transposed() && source.type() == tile.type() && source.shape() == shape &&
-              inside.tile() == shape;
+              inside.tile() == shape && threads > 0;
   if (!fits || threads % across != 0 || step % kGroupRows != 0 || tile.rows() % step != 0) {
     throw Error(ErrorKind::user,
                 "load_tile_async: a source of " + to_string(source.shape()) + " and type " +
@@ -252,9 +256,9 @@ void load_tile_async(const MatrixTile& tile, const Tensor& source, const Bounds&
                     "whole groups of 8 rows",
                 at);
   }
-  Value thread = linear_thread_idx(at);
-  Value row = (Arg(thread, at) / across).assume({1, 0, step - 1});
-  Value column = Arg(Arg(thread, at) % across, at) * elems;
+  Value mine = thread.assume({1, 0, threads - 1});
+  Value row = (Arg(mine, at) / across).assume({1, 0, step - 1});
+  Value column = Arg(Arg(mine, at) % across, at) * elems;
   for (int i = 0; i < tile.rows() / step; ++i) {
     Int at_row = to_int(row, at) + Int(i * step);
     Coord place{IntTuple(at_row), IntTuple(to_int(column, at))};

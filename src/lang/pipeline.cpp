@@ -121,12 +121,17 @@ void require_cluster(int blocks, SourceLoc at) {
 }  // namespace
 
 BulkPipeline::BulkPipeline(int stages, int consumer_warps, int cluster_blocks, SourceLoc at)
+    : BulkPipeline(stages, 1, consumer_warps, cluster_blocks, at) {}
+
+BulkPipeline::BulkPipeline(int stages, int producer_threads, int consumer_warps, int cluster_blocks,
+                           SourceLoc at)
     : stages_(stages), cluster_blocks_(cluster_blocks), full_(stages, at), empty_(stages, at) {
   require_cluster(cluster_blocks, at);
   if_(Arg(linear_thread_idx(at), at) == Arg(0, at), [&] {
-    full_.init(1, at);
+    full_.init(producer_threads, at);
     empty_.init(consumer_warps * cluster_blocks, at);
-    fence_mbarrier_init(at);  // also for the copy engine's sake
+    // Also for the copy engine's sake; targets without one do not have it.
+    if (Tracer::current("BulkPipeline", at).target().sm >= 90) fence_mbarrier_init(at);
   });
   if (cluster_blocks > 1) {
     cluster_barrier(at);

@@ -2,6 +2,7 @@
 // Pipelines and roles of the language, run on the test device.
 #include "runtime/traced_fixture.h"
 #include "tilewright/bulk_copy.h"
+#include "tilewright/matrix_tile.h"
 #include "tilewright/pipeline.h"
 
 #include <cstdint>
@@ -78,6 +79,50 @@ TEST_F(TracedPipeline, RolesPassStagesThroughMbarriers) {
     };
     run({.grid = {1, 1, 1}, .block = {160, 1, 1}}, kernel, x, n, y);
     EXPECT_EQ(download<std::uint32_t>(y.buffer), column_sums(steps)) << steps << " steps";
+  }
+}
+
+TEST_F(TracedPipeline, WarpsThatCopyFillStagesForOthers) {
+  constexpr int kRows = 8, kColumns = 32, kCopiers = 64;
+  test::DeviceVector x = vector(u32, counting(kRows * kColumns * 9));
+  for (std::uint32_t steps : {0U, 1U, 3U, 9U}) {
+    test::DeviceVector n = vector(u32, Words{steps});
+    test::DeviceVector y = vector(u32, Words(kColumns, 99));
+    auto kernel = [](const Tensor& in, const Tensor& count, const Tensor& out) {
+      Tensor ring = shared(u32, make_row_major(Shape{3, kRows * kColumns}), 1024);
+      auto tile = [&](const Value& stage) {
+        return MatrixTile(ring(stage, _), kRows, kColumns, TensorSwizzle::b128);
+      };
+      Tensor rows = in.with_layout(make_row_major(Shape{kRows * 9, kColumns}));
+      Value end = count(0).load().to(s32).assume({1, 0, 9});
+      BulkPipeline stages = BulkPipeline::of_copies(3, kCopiers, 1);
+      auto copy = [&] {
+        StageCursor at = stages.cursor();
+        for_(end, [&](const Value& i) {
+          Mbarrier full = stages.acquire(at);
+          Shape shape{kRows, kColumns};
+          load_tile_async(tile(at.stage()), local_tile(rows, shape, coord(i, 0)),
+                          in_bounds(rows, shape, coord(i, 0)), thread_idx().x - 32, kCopiers);
+          full.arrive_after_copies();
+          at.advance();
+        });
+        cp_async_wait_all();
+      };
+      auto add = [&] {
+        Var sum(u32, 0);
+        stages.consume(end, [&](const Value&, const Value& stage) {
+          for (int row = 0; row < kRows; ++row)
+            sum += tile(stage).element(row, thread_idx().x.assume({1, 0, 31})).load();
+        });
+        out(thread_idx().x) = sum;
+      };
+      roles(role(1, 0, add), role(kCopiers / 32, 0, copy));
+    };
+    run({.grid = {1, 1, 1}, .block = {32 + kCopiers, 1, 1}}, kernel, x, n, y);
+    Words sums(kColumns, 0);
+    for (std::uint32_t i = 0; i < kRows * kColumns * steps; ++i)
+      sums[i % kColumns] += i;
+    EXPECT_EQ(download<std::uint32_t>(y.buffer), sums) << steps << " steps";
   }
 }
 
