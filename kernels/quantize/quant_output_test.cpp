@@ -4,6 +4,8 @@
 #include "kernels/fused_add_rms_norm/fused_add_rms_norm.h"
 #include "kernels/layer_norm/layer_norm.h"
 #include "kernels/quantize/quant_output_fixture.h"
+#include "kernels/quantize/reference.h"
+#include "kernels/rms_norm/reference.h"
 #include "kernels/rms_norm/rms_norm.h"
 
 #include <array>
@@ -115,6 +117,7 @@ TEST_F(QuantOutput, IsRightInEveryConfiguration) {
   for (const char* format : {"fp8_token", "fp8_block", "mxfp4"}) {
     run_candidates(rms_norm_operator(), rms(5, 256).inputs, {{"quant", format}});
     run_candidates(fused_add_rms_norm_operator(), add(3, 1024).inputs, {{"quant", format}});
+    run_candidates(layer_norm_operator(), layer(3, 1024).inputs, {{"quant", format}});
   }
 }
 
@@ -181,6 +184,28 @@ TEST_F(QuantOutput, GivesARowTheSameBitsAloneAndAmongOthers) {
             << format << " row " << row;
       }
     }
+  }
+}
+
+// A bias that each element's bound lets through would show in most of them.
+TEST_F(QuantOutput, GivesTheCodesOfTheReferenceButForFewBesideABoundary) {
+  const Work work = rms(64, 1024);
+  for (const char* format : {"fp8_token", "mxfp8", "mxfp4"}) {
+    const std::vector<Array> codes = last_two(run(work.op, work.inputs, {{"quant", format}}));
+    HostTensors reference;
+    for (const Array& input : work.inputs)
+      reference.set(input);
+    rms_norm_reference({}, reference);
+    const Array& y = reference.at("y");
+    HostTensors right;
+    right.set(make_array("x", f32, y.shape, to_doubles(y)));
+    const bool token = format == std::string("fp8_token");
+    quantize_reference({.format = quant_format(format)}, codes[0].type, token ? f32 : ue8m0, right);
+    const std::vector<double> out = to_doubles(codes[0]), wanted = to_doubles(right.at("q"));
+    std::size_t other = 0;
+    for (std::size_t i = 0; i < out.size(); ++i)
+      other += out[i] != wanted[i] ? 1U : 0U;
+    EXPECT_LT(other, out.size() / 1000) << format;
   }
 }
 
