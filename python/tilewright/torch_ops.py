@@ -54,14 +54,16 @@ def _returned(names, made, like):
     return tensors[0] if len(tensors) == 1 else tensors or None
 
 
-def _register(library, op):
-    """Of the object behind a function of tilewright.ops."""
+def _register(library, function):
+    op = function.__self__
     schema = op.schema
     made = [each["name"] for each in schema["tensors"] if _is_made(each)]
     inputs = [each["name"] for each in schema["tensors"] if each["role"] != "output" and not _is_made(each)]
     tensors = {each["name"] for each in schema["tensors"]}
 
     def run(*args, **keywords):
+        if not keywords and len(made) == 1:  # the output, without a look at names
+            return function(*args)
         return _returned(made, op.named(*args, **keywords), args[0])
 
     def fake(*args, **keywords):
@@ -80,4 +82,4 @@ def _register(library, op):
 
 _library = torch.library.Library("tilewright", "DEF")
 for _name in ops.__all__:
-    _register(_library, getattr(ops, _name).__self__)
+    _register(_library, getattr(ops, _name))
