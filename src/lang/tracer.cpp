@@ -494,7 +494,8 @@ void Tracer::require_converged(const char* what, Uniformity group, SourceLoc at)
               std::string(what) + ": all threads of the " + kGroups[wanted] +
                   " must execute it, but it stands under a condition that differs between " +
                   (divergence() == Uniformity::thread ? "threads" : "warps") +
-                  "; move it out of that if_ or loop, or make the condition uniform",
+                  "; move it out of that if_ or loop, or make the condition uniform (a Var takes "
+                  "Uniformity::block or warp)",
               at);
 }
 

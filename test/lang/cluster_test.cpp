@@ -2,9 +2,9 @@
 // Clusters as PTX: ranks, peers' shared memory, the cluster barrier.
 #include "tilewright/cluster.h"
 
+#include "lang/trace_fixture.h"
 #include "tilewright/control.h"
 #include "tilewright/fragment.h"
-#include "lang/trace_fixture.h"
 
 namespace tilewright {
 namespace {
@@ -81,7 +81,7 @@ TEST(Cluster, RefusesABarrierThatPartOfAWarpSkips) {
   EXPECT_EQ(error_of(cluster_of(2, "mistake"), kernel, vector_arg(f32, 1)),
             "cluster_barrier: all threads of the warp must execute it, but it stands under a "
             "condition that differs between threads; move it out of that if_ or loop, or make the "
-            "condition uniform");
+            "condition uniform (a Var takes Uniformity::block or warp)");
 }
 
 }  // namespace

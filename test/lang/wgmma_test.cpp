@@ -186,7 +186,8 @@ const Mistake kMistakes[] = {
        wgmma(sums, Fragment(bf16, 4), tile(8, 64), false);
      }},
     {"wgmma: all threads of the warp must execute it, but it stands under a condition that differs "
-     "between threads; move it out of that if_ or loop, or make the condition uniform",
+     "between threads; move it out of that if_ or loop, or make the condition uniform (a Var takes "
+     "Uniformity::block or warp)",
      [] {
        Accumulator sums(f32, 64, 8);
        if_(lane_idx() == 0, [&] { wgmma(sums, tile(64, 64), tile(8, 64), false); });
