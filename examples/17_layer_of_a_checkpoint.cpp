@@ -25,31 +25,31 @@ using lesson::Placed;
 
 constexpr std::int64_t kTokens = 12;
 
-int run(const char* device_name, const std::string& path, const std::string& number) {
-  tw::Device device = tw::Device::open(device_name);
-  tw::Stream stream(device);
-  const tw::SafetensorsFile file(path);
-  const std::string layer = "model.layers." + number + ".", attention = layer + "self_attn.";
-  auto weight = [&](const std::string& name) {
-    return Placed(device, file.read(name + ".weight"));
-  };
-  const Placed table = weight("model.embed_tokens"), before = weight(layer + "input_layernorm");
-  const Placed q_norm = weight(attention + "q_norm"), k_norm = weight(attention + "k_norm");
-  const Placed between = weight(layer + "post_attention_layernorm");
-  auto rows_of = [&](const std::string& name) { return file.read(name + ".weight").shape[0]; };
-  const std::int64_t h = table.view.shape[1], d = q_norm.view.shape[0];
-  const std::int64_t queries = rows_of(attention + "q_proj") / d;
-  const std::int64_t keys = rows_of(attention + "k_proj") / d;
-  const std::int64_t inner = rows_of(layer + "mlp.gate_proj");
-  const tw::Type type = table.view.type;
+struct Layer {
+  Layer(const tw::Device& device, const tw::SafetensorsFile& file, const std::string& layer)
+      : table(device, file.read("model.embed_tokens.weight")),
+        before(device, file.read(layer + "input_layernorm.weight")),
+        between(device, file.read(layer + "post_attention_layernorm.weight")),
+        q_norm(device, file.read(layer + "self_attn.q_norm.weight")),
+        k_norm(device, file.read(layer + "self_attn.k_norm.weight")),
+        queries(file.read(layer + "self_attn.q_proj.weight").shape[0] / q_norm.view.shape[0]),
+        keys(file.read(layer + "self_attn.k_proj.weight").shape[0] / q_norm.view.shape[0]),
+        inner(file.read(layer + "mlp.gate_proj.weight").shape[0]) {}
+  Placed table, before, between, q_norm, k_norm;
+  std::int64_t queries, keys, inner;  // heads, and the width of the activation
+};
 
+bool is_right(const tw::Device& device, const Layer& layer) {
+  const tw::Stream stream(device);
+  const tw::Type type = layer.table.view.type;
+  const std::int64_t h = layer.table.view.shape[1], d = layer.q_norm.view.shape[0];
   std::vector<std::int32_t> tokens(kTokens);
   std::iota(tokens.begin(), tokens.end(), 3);  // also the positions, and the slots in the cache
   const Placed ids(device, tw::s32, {kTokens});
   ids.memory.upload(std::as_bytes(std::span(tokens)));
   const Placed x(device, type, {kTokens, h}), norm(device, type, {kTokens, h});
-  tw::embedding(stream, {ids.view, table.view, {}, x.view});
-  tw::rms_norm(stream, {.x = x.view, .w = before.view, .y = norm.view});
+  tw::embedding(stream, {ids.view, layer.table.view, {}, x.view});
+  tw::rms_norm(stream, {.x = x.view, .w = layer.before.view, .y = norm.view});
   stream.synchronize();
 
   auto heads = [&](std::int64_t count) {
@@ -57,15 +57,15 @@ int run(const char* device_name, const std::string& path, const std::string& num
     rows.view = tw::make_view(rows.memory.address(), type, std::array{kTokens, count, d});
     return rows;
   };
-  const Placed q = heads(queries), k = heads(keys), v = heads(keys);
+  const Placed q = heads(layer.queries), k = heads(layer.keys), v = heads(layer.keys);
   const Placed angles(device, tw::f32, {32, d});
-  const Placed key_cache(device, type, {1, 32, keys, d}),
-      value_cache(device, type, {1, 32, keys, d});
+  const Placed key_cache(device, type, {1, 32, layer.keys, d}),
+      value_cache(device, type, {1, 32, layer.keys, d});
   tw::rope_table(stream, angles.view, {.theta = 1e6});
   const tw::QkTensors in_place{.q = q.view,
                                .k = k.view,
-                               .q_weight = q_norm.view,
-                               .k_weight = k_norm.view,
+                               .q_weight = layer.q_norm.view,
+                               .k_weight = layer.k_norm.view,
                                .positions = ids.view,
                                .cos_sin = angles.view,
                                .q_out = q.view,
@@ -81,20 +81,25 @@ int run(const char* device_name, const std::string& path, const std::string& num
   const Placed attended = lesson::repeated(device, q, h);
   tw::fused_add_rms_norm(stream, {.x = attended.view,
                                   .residual = x.view,
-                                  .w = between.view,
+                                  .w = layer.between.view,
                                   .y = norm.view,
                                   .residual_out = x.view});
   stream.synchronize();
-  const Placed gate_up = lesson::repeated(device, norm, 2 * inner),
-               z(device, type, {kTokens, inner});
+  const Placed gate_up = lesson::repeated(device, norm, 2 * layer.inner),
+               z(device, type, {kTokens, layer.inner});
   tw::gated_activation(stream, {.x = gate_up.view, .y = z.view});
   stream.synchronize();
+  return lesson::is_layer_right(gate_up, z, v, value_cache, tokens.front());
+}
+
+int run(const char* device_name, const std::string& path, const std::string& number) {
+  const tw::Device device = tw::Device::open(device_name);
+  const Layer layer(device, tw::SafetensorsFile(path), "model.layers." + number + ".");
+  const bool right = is_right(device, layer) && device.findings().empty();
   for (const auto& finding : device.findings())
     std::printf("%s\n", to_string(finding).c_str());
-  const bool right = lesson::is_layer_right(gate_up, z, v, value_cache, tokens.front()) &&
-                     device.findings().empty();
-  std::printf("layer %s of %s, %lld wide, is %s on %s\n", number.c_str(), path.c_str(),
-              static_cast<long long>(h), right ? "right" : "WRONG", device.id().c_str());
+  std::printf("layer %s of %s is %s on %s\n", number.c_str(), path.c_str(),
+              right ? "right" : "WRONG", device.id().c_str());
   return right ? 0 : 1;
 }
 

@@ -40,6 +40,7 @@ class CacheWriteKernel {
   void move(const Value& block, const CachePart& part, const Tensor& in, const Tensor& cache,
             const std::optional<Tensor>& scale, bool counts) const {
     std::vector<Access> accesses;  // all on their way before the first is used
+    accesses.reserve(static_cast<std::size_t>(c_.turns));
     for (int turn = 0; turn < c_.turns; ++turn)
       accesses.push_back(access_of(block, part, in, turn));
     for (const Access& a : accesses) {

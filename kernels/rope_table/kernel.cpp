@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 namespace tilewright {
 namespace {
@@ -30,35 +31,37 @@ Value polynomial(const Value& x, std::span<const double> coefficients) {
   return fma(polynomial(x, coefficients.subspan(1)), x, real(coefficients.front()));
 }
 
+/// RopeNumbers, traced.
+struct Numbers {
+  Value rate, rate_rest, factor, begin, width, magnitude;
+};
+
 class RopeTableKernel {
  public:
-  RopeTableKernel(const RopeTableConfig& config, std::int64_t width)
-      : c_(config), half_(static_cast<int>(width / 2)) {}
+  RopeTableKernel(const RopeTableConfig& config, std::int64_t width, Numbers numbers)
+      : c_(config), half_(static_cast<int>(width / 2)), n_(std::move(numbers)) {}
 
-  void operator()(const Tensor& table, const Value& rate, const Value& rate_rest,
-                  const Value& factor, const Value& begin, const Value& width,
-                  const Value& magnitude) const {
+  void operator()(const Tensor& table) const {
     Type index = c_.wide_index ? s64 : s32;
     Value id = block_idx().x.to(index) * c_.threads + linear_thread_idx().to(index);
     Value column = (id % half_).to(s32);
     Value first = id / half_ * c_.positions;
     Value count = to_value(table.shape()[0].value()).to(index);
     if_(first < count, [&] {
-      Value trained = power(column.to(f64), rate, rate_rest);
-      Value inverse = scaled(trained, column, factor, begin, width);
+      Value inverse = scaled(power(column.to(f64)), column);
       const int together = c_.far ? 1 : std::min(c_.positions, kPositionsTogether);
       Value end = min(first + c_.positions, count);
       for_(first, end, together, [&](const Value& from) {
         for (int i = 0; i < together; ++i)
-          write(table, from + i, from + i < end, column, inverse, magnitude);
+          write(table, from + i, from + i < end, column, inverse);
       });
     });
   }
 
  private:
   void write(const Tensor& table, const Value& position, const Value& inside, const Value& column,
-             const Value& inverse, const Value& magnitude) const {
-    const Turn turn = turn_of(angle_of(position, inverse), magnitude);
+             const Value& inverse) const {
+    const Turn turn = turn_of(angle_of(position, inverse));
     store_if(inside, table(position, column), single(turn.cosine.to(table.type())));
     store_if(inside, table(position, column + half_), single(turn.sine.to(table.type())));
   }
@@ -73,27 +76,27 @@ class RopeTableKernel {
   };
 
   /// e^(i rate), where the rest of a rounded product is made good.
-  static Value power(const Value& i, const Value& rate, const Value& rate_rest) {
-    Value exponent = i * rate;
-    Value rest = fma(i, rate_rest, fma(i, rate, -exponent));
+  Value power(const Value& i) const {
+    Value exponent = i * n_.rate;
+    Value rest = fma(i, n_.rate_rest, fma(i, n_.rate, -exponent));
     Value near = exp(exponent);
     return fma(near, rest, near);
   }
 
-  Turn turn_of(const Value& angle, const Value& magnitude) const {
-    if (c_.far) return {times(cos(angle), magnitude).to(f32), times(sin(angle), magnitude).to(f32)};
-    return near_turn(angle, magnitude);
+  Turn turn_of(const Value& angle) const {
+    if (c_.far) return {scaled(cos(angle)).to(f32), scaled(sin(angle)).to(f32)};
+    return near_turn(angle);
   }
 
   /// Within 2^-51 of both for |angle| < 2^20. No f32 there lies closer to a multiple of pi/2 than
   /// 2^-32, so that two parts of it suffice; what is left of an f64 has an absolute error of 2^-52.
-  Turn near_turn(const Value& angle, const Value& magnitude) const {
+  Turn near_turn(const Value& angle) const {
     Value rounded = fma(angle, real(0x1.45f306dc9c883p-1), real(kRoundToInteger));
     Value n = rounded - real(kRoundToInteger);
     Value rest = fma(n, real(-0x1.1a62633145c07p-54), fma(n, real(-0x1.921fb54442d18p+0), angle));
     Value z = rest * rest;
-    Value sine = times(fma(z * rest, polynomial(z, kSin), rest), magnitude).to(f32);
-    Value cosine = times(fma(z, polynomial(z, kCos), real(1.0)), magnitude).to(f32);
+    Value sine = scaled(fma(z * rest, polynomial(z, kSin), rest)).to(f32);
+    Value cosine = scaled(fma(z, polynomial(z, kCos), real(1.0))).to(f32);
     Value quadrant = rounded.bitcast(s64).to(u32);
     Value odd = (quadrant & 1) != 0;
     return {with_sign(select(odd, sine, cosine), quadrant + 1),
@@ -105,17 +108,14 @@ class RopeTableKernel {
     return (x.bitcast(u32) ^ ((quadrant & 2) << 30)).bitcast(f32);
   }
 
-  Value times(const Value& x, const Value& magnitude) const {
-    return c_.has_magnitude ? x * magnitude : x;
-  }
+  Value scaled(const Value& x) const { return c_.has_magnitude ? x * n_.magnitude : x; }
 
-  Value scaled(const Value& inverse, const Value& column, const Value& factor, const Value& begin,
-               const Value& width) const {
+  Value scaled(const Value& inverse, const Value& column) const {
     if (c_.ramp == RopeRamp::none) return inverse;
-    if (c_.ramp == RopeRamp::all) return inverse / factor;
+    if (c_.ramp == RopeRamp::all) return inverse / n_.factor;
     Value x = c_.ramp == RopeRamp::of_index ? column.to(f64) : inverse;
-    Value weight = min(max((x - begin) / width, constant(f64, 0.0)), constant(f64, 1.0));
-    return inverse / factor * weight + inverse * (constant(f64, 1.0) - weight);
+    Value weight = min(max((x - n_.begin) / n_.width, constant(f64, 0.0)), constant(f64, 1.0));
+    return inverse / n_.factor * weight + inverse * (constant(f64, 1.0) - weight);
   }
 
   Value angle_of(const Value& position, const Value& inverse) const {
@@ -125,6 +125,7 @@ class RopeTableKernel {
 
   RopeTableConfig c_;
   int half_;
+  Numbers n_;
 };
 
 }  // namespace
@@ -135,8 +136,14 @@ Traced RopeTablePlan::trace(ptx::Target target) const {
       .target = target,
       .block = {config.threads, 1, 1}};
   ScalarArg number{f64, {}};
-  return tilewright::trace(options, RopeTableKernel(config, table.shape[1]), table_arg, number,
-                           number, number, number, number, number);
+  auto body = [this](const Tensor& cos_sin, const Value& rate, const Value& rate_rest,
+                     const Value& factor, const Value& begin, const Value& width,
+                     const Value& magnitude) {
+    const Numbers traced{rate, rate_rest, factor, begin, width, magnitude};
+    RopeTableKernel(config, table.shape[1], traced)(cos_sin);
+  };
+  return tilewright::trace(options, body, table_arg, number, number, number, number, number,
+                           number);
 }
 
 }  // namespace tilewright
