@@ -2,6 +2,8 @@
 // Checks and arguments of quantised outputs.
 #include "kernels/quantize/quant_output.h"
 
+#include "kernels/rows/row_shape.h"
+
 namespace tilewright {
 namespace {
 
@@ -64,10 +66,14 @@ std::optional<QuantOutputPlan> plan_quant_output(const QuantOutputTensors& tenso
 }
 
 std::string QuantOutputPlan::key() const {
-  return "quant " + to_string(config.coding) +
-         " d=" + std::to_string(static_cast<int>(config.division)) + " " +
-         std::string(name(config.rounded)) + " h=" + std::to_string(config.h) + " | " +
-         to_string(*args.q) + " | " + to_string(*args.scales);
+  std::string text = "quant " + to_string(config.coding) +
+                     " d=" + std::to_string(static_cast<int>(config.division)) + " " +
+                     std::string(name(config.rounded)) + " h=" + std::to_string(config.h);
+  for (const std::optional<TensorArg>* arg :
+       {&args.q, &args.scales, &args.scale, &args.encode_scale}) {
+    text += " | " + rows::key_text(*arg);
+  }
+  return text;
 }
 
 void QuantOutputPlan::pack_into(Parameters& parameters, std::int64_t row_blocks) const {
