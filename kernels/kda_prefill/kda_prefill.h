@@ -21,6 +21,7 @@ struct ChunkConfig {
   int scan_warps = 4;  ///< of a block of the second kernel: 16 columns of v each
   int stages = 2;
   int cluster = 1;  ///< blocks with other columns of one head, which share a record's copies
+  int helpers = 0;  ///< 1: another warp makes the outputs of each state
   friend bool operator==(const ChunkConfig&, const ChunkConfig&) = default;
 
   int scan_columns() const { return scan_warps * kBlockRows; }
@@ -30,7 +31,11 @@ struct ChunkConfig {
   int producer_warps() const { return scan_warps == 8 ? 4 : 1; }
   int carrier_registers() const { return scan_warps == 8 ? 232 : 0; }
   int producer_registers() const { return scan_warps == 8 ? 40 : 0; }
-  int scan_threads() const { return (scan_warps + producer_warps()) * 32; }
+  bool readers() const { return helpers != 0; }
+  int scan_threads() const { return (scan_warps * (readers() ? 2 : 1) + producer_warps()) * 32; }
+  // Offsets in the second kernel's shared memory, after the stages.
+  std::int64_t out_at() const;
+  std::int64_t handover_at() const;
   std::int64_t prepare_smem_bytes() const;
   std::int64_t scan_smem_bytes() const;
 };

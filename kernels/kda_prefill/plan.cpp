@@ -66,6 +66,7 @@ ChunkConfig chosen_config(const ChunkRequest& request, const PrefillChoice& choi
   config.scan_warps = choice.scan_warps;
   config.stages = choice.stages;
   config.cluster = choice.cluster;
+  config.helpers = choice.helpers;
   return config;
 }
 
@@ -91,8 +92,8 @@ std::string to_string(const ChunkConfig& c) {
          std::to_string(c.v_heads) + " k=" + std::to_string(c.shape.k) +
          " v=" + std::to_string(c.v) + " w=" + std::to_string(c.scan_warps) +
          " s=" + std::to_string(c.stages) + " x=" + std::to_string(c.cluster) +
-         kGates[static_cast<int>(c.gate)] + (c.layout == StateLayout::kv ? " kv" : "") +
-         (c.neg_eigval ? " neg_eigval" : "");
+         " r=" + std::to_string(c.helpers) + kGates[static_cast<int>(c.gate)] +
+         (c.layout == StateLayout::kv ? " kv" : "") + (c.neg_eigval ? " neg_eigval" : "");
 }
 
 std::int64_t chunk_workspace_bytes(const View& q, const View& v,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The second kernel of the chunked form: a warp carries 16 rows of a head's state over the chunks.
 #include "kernels/kda_prefill/chunk_place.h"
+#include "kernels/kda_prefill/handover.h"
 #include "kernels/kda_prefill/kda_prefill.h"
 #include "kernels/kda_prefill/lane_rows.h"
 #include "tilewright/bulk_copy.h"
@@ -47,10 +48,19 @@ class ScanKernel {
         sequence_span(p_.cu_seqlens, n, to_value(p_.v.shape()[1].value()), s_.tokens);
     Value chunks = (span.end - span.begin + (s_.tokens - 1)) / s_.tokens;
     Value active = select(slot >= 0, chunks, 0);
-    BulkPipeline pipe(c_.stages, c_.scan_warps, c_.cluster);
+    std::optional<Handover> handover;
+    if (c_.readers()) handover.emplace(s_, c_.scan_warps, c_.handover_at());
+    BulkPipeline pipe(c_.stages, c_.scan_warps * (c_.readers() ? 2 : 1), c_.cluster);
+    auto rows_of = [&](const Value& warp) {
+      Value first = block_idx().x % slices * c_.scan_columns() + warp * kBlockRows;
+      return Rows{slot, v_head, first};
+    };
     auto carry_states = [&] {
-      Value first = block_idx().x % slices * c_.scan_columns() + warp_idx() * kBlockRows;
-      if_(slot >= 0, [&] { carry(pipe, span, {slot, v_head, first}, chunks); });
+      if_(slot >= 0, [&] { carry(pipe, handover, span, rows_of(warp_idx()), chunks); });
+    };
+    auto read_outputs = [&] {
+      Value pair = (warp_idx() - c_.scan_warps).assume({1, 0, c_.scan_warps - 1});
+      if_(slot >= 0, [&] { read(pipe, *handover, span, rows_of(pair), chunks); });
     };
     auto produce = [&] {
       pipe.produce(active, [&](const Value& i, const Value& stage, const Mbarrier& full) {
@@ -59,9 +69,14 @@ class ScanKernel {
         fetch_record(stage_memory(stage), p_.records(number, _), full);
       });
     };
-    roles(role(c_.scan_warps, c_.carrier_registers(), carry_states),
-          role(c_.producer_warps(), c_.producer_registers(),
-               [&] { if_(warp_idx() == c_.scan_warps, produce); }));
+    if (c_.readers()) {
+      roles(role(c_.scan_warps, 0, carry_states), role(c_.scan_warps, 0, read_outputs),
+            role(1, 0, produce));
+    } else {
+      roles(role(c_.scan_warps, c_.carrier_registers(), carry_states),
+            role(c_.producer_warps(), c_.producer_registers(),
+                 [&] { if_(warp_idx() == c_.scan_warps, produce); }));
+    }
     if (c_.cluster > 1) cluster_barrier();  // a peer may still copy to here
   }
 
@@ -89,6 +104,13 @@ class ScanKernel {
     Tensor all = dynamic_shared(bf16, make_row_major(Shape{2 * c_.scan_warps, elems}),
                                 c_.stages * s_.record_bytes());
     return {all(warp_idx() * 2 + which, _), s_.tokens, kBlockRows, TensorSwizzle::b32};
+  }
+
+  /// A reading warp's tile of out.
+  MatrixTile out_tile(const Value& pair) const {
+    int elems = s_.tokens * kBlockRows;
+    Tensor all = dynamic_shared(bf16, make_row_major(Shape{c_.scan_warps, elems}), c_.out_at());
+    return {all(pair, _), s_.tokens, kBlockRows, TensorSwizzle::b32};
   }
 
   static Value other(const Value& buffer) { return (1 - buffer).assume({1, 0, 1}); }
@@ -218,8 +240,8 @@ class ScanKernel {
     });
   }
 
-  void carry(const BulkPipeline& pipe, const SequenceSpan& span, const Rows& rows,
-             const Value& chunks) const {
+  void carry(const BulkPipeline& pipe, const std::optional<Handover>& handover,
+             const SequenceSpan& span, const Rows& rows, const Value& chunks) const {
     Fragment state = Fragment::undefined(f32, 4 * key_tiles());
     load_state(state, rows);
     Var scale(constant(f32, 1.0f));
@@ -238,9 +260,17 @@ class ScanKernel {
     });
     pipe.consume(chunks, [&](const Value& chunk, const Value& stage) {
       Value buffer = (chunk % 2).assume({1, 0, 1});
-      Value factor = p_.scale / scale;
-      Fragment out = advance(ChunkRecord(s_, stage_memory(stage)), state, scale, values.to(f32));
-      write_out(values_tile(buffer), out * factor, span, rows, chunk);
+      ChunkRecord record(s_, stage_memory(stage));
+      if (handover) {
+        Handover::Buffer to = handover->buffer(warp_idx(), chunk);
+        to.wait_empty();
+        advance(record, state, scale, values.to(f32), to);
+      } else {
+        Outputs out(*this);
+        Value factor = p_.scale / scale;
+        advance(record, state, scale, values.to(f32), out);
+        write_out(values_tile(buffer), out.sums * factor, span, rows, chunk);
+      }
       if_(chunk + 1 < chunks, [&] { take_values(chunk + 1, other(buffer)); });
     });
     if (!p_.final_state) return;
@@ -250,15 +280,52 @@ class ScanKernel {
     store_state(state, rows);
   }
 
-  /// D^T of the delta rule, and the part of `out` that the state has.
+  /// Outputs of the carrying warp's own making.
+  struct Outputs {
+    explicit Outputs(const ScanKernel& of) : kernel(of), sums(f32, 4 * of.token_tiles()) {
+      sums.fill(0.0f);
+    }
+    void put_state(const ChunkRecord& record, int step, const Fragment& a) const {
+      kernel.multiply_tokens(kernel.vectors_, sums, a, record.queries(), step * kStep);
+    }
+    void put_added(const ChunkRecord& record, const Fragment& added, const Value&) const {
+      for (int token = 0; token < kernel.s_.tokens; token += kStep) {
+        kernel.multiply_tokens(kernel.matrices_, sums, added.part(token / 2, 8), record.attention(),
+                               token, token);
+      }
+    }
+    const ScanKernel& kernel;
+    Fragment sums;
+  };
+
+  /// The warp that makes the outputs of a state that another carries.
+  void read(const BulkPipeline& pipe, const Handover& handover, const SequenceSpan& span,
+            const Rows& rows, const Value& chunks) const {
+    Value pair = (warp_idx() - c_.scan_warps).assume({1, 0, c_.scan_warps - 1});
+    pipe.consume(chunks, [&](const Value& chunk, const Value& stage) {
+      ChunkRecord record(s_, stage_memory(stage));
+      Handover::Buffer from = handover.buffer(pair, chunk);
+      from.wait_full();
+      Outputs out(*this);
+      for (int step = 0; step < s_.k / kStep; ++step)
+        out.put_state(record, step, from.state(step));
+      Value scale = from.scale();
+      out.put_added(record, from.added(), scale);
+      from.release();
+      write_out(out_tile(pair), out.sums * (p_.scale / scale), span, rows, chunk);
+    });
+  }
+
+  /// D^T of the delta rule; `to` gets the state.
+  template <class To>
   Fragment corrections(const ChunkRecord& record, const Fragment& state, const Var& scale,
-                       const Fragment& values, const Fragment& out) const {
+                       const Fragment& values, const To& to) const {
     Fragment predictions(f32, 4 * token_tiles());
     predictions.fill(0.0f);
     for (int k = 0; k < s_.k; k += kStep) {
       Fragment a = state.part(k / 2, 8).to(f16);
       multiply_tokens(vectors_, predictions, a, record.keys(), k);
-      multiply_tokens(vectors_, out, a, record.queries(), k);
+      to.put_state(record, k / kStep, a);
     }
     Fragment errors = zip_map(values, predictions, [&](const Value& v, const Value& prediction) {
                         return fma(v, scale, -prediction);
@@ -273,28 +340,27 @@ class ScanKernel {
   }
 
   /// V^T itself.
+  template <class To>
   Fragment uncorrected(const ChunkRecord& record, const Fragment& state, const Var& scale,
-                       const Fragment& values, const Fragment& out) const {
+                       const Fragment& values, const To& to) const {
     for (int k = 0; k < s_.k; k += kStep)
-      multiply_tokens(vectors_, out, state.part(k / 2, 8).to(f16), record.queries(), k);
+      to.put_state(record, k / kStep, state.part(k / 2, 8).to(f16));
     return (values * scale).to(f16);
   }
 
-  /// Takes the state over a chunk; returns the scaled state's outputs [16, tokens].
-  Fragment advance(const ChunkRecord& record, const Fragment& state, const Var& scale,
-                   const Fragment& values) const {
-    Fragment out(f32, 4 * token_tiles());
-    out.fill(0.0f);
-    Fragment added = s_.corrects ? corrections(record, state, scale, values, out)
-                                 : uncorrected(record, state, scale, values, out);
+  /// Takes the state over a chunk; `to` gets what outputs are made of.
+  template <class To>
+  void advance(const ChunkRecord& record, const Fragment& state, const Var& scale,
+               const Fragment& values, const To& to) const {
+    Fragment added = s_.corrects ? corrections(record, state, scale, values, to)
+                                 : uncorrected(record, state, scale, values, to);
+    to.put_added(record, added, scale);
     decay_state(record.decay(), state);
     for (int token = 0; token < s_.tokens; token += kStep) {
       Fragment a = added.part(token / 2, 8);
       for (int k = 0; k < s_.k; k += kStep)
         multiply(state, k, a, vectors_.b_transposed(record.after(), Int(token), k));
-      multiply_tokens(matrices_, out, a, record.attention(), token, token);
     }
-    return out;
   }
 
   void decay_state(const Tensor& decay, const Fragment& state) const {
@@ -315,8 +381,16 @@ class ScanKernel {
 
 }  // namespace
 
-std::int64_t ChunkConfig::scan_smem_bytes() const {
+std::int64_t ChunkConfig::out_at() const {
   return stages * shape.record_bytes() + std::int64_t{scan_warps} * 4 * shape.tokens * kBlockRows;
+}
+
+std::int64_t ChunkConfig::handover_at() const {
+  return out_at() + std::int64_t{scan_warps} * 2 * shape.tokens * kBlockRows;
+}
+
+std::int64_t ChunkConfig::scan_smem_bytes() const {
+  return readers() ? handover_at() + Handover::bytes(shape, scan_warps) : out_at();
 }
 
 Traced ChunkScanPlan::trace(ptx::Target target) const {

@@ -15,7 +15,7 @@ struct PrefillSizes {
 };
 struct PrefillChoice {
   bool chunked = true;
-  int scan_warps = 4, stages = 2, cluster = 1;
+  int scan_warps = 4, stages = 2, cluster = 1, helpers = 0;
 };
 PrefillChoice choose_prefill(const DeviceProperties& device, const PrefillSizes& sizes);
 
