@@ -12,8 +12,8 @@ namespace tilewright {
 namespace {
 
 constexpr int kMaxThreads = 1024;
-constexpr int kMaxAccesses = 32;                    // of a thread, for a row that is normalised
-constexpr std::int64_t kMaxNormalised = 32 * 1024;  // elements
+constexpr int kMaxAccesses = 32;  // of a thread, for a row that is normalised
+constexpr std::int64_t kMaxNormalised = std::int64_t{32} * 1024;  // elements
 
 constexpr std::array<tune::KeySpec, 3> kKeys{
     {{"strips"}, {"sequences", tune::Match::nearest}, {"rows", tune::Match::nearest}}};
@@ -139,7 +139,8 @@ PoolRowsPlan plan_rows(const PoolingTensors& t, const View& source, const Poolin
   plan.out = t.out;
   const std::int64_t columns = t.out.shape[1];
   const int elems = rows::common_vector(source.type, std::array{plan.source, t.out});
-  const std::int64_t two_each = rows::power_of_two_from(rows::ceil_div(columns, 2 * elems));
+  const std::int64_t two_each =
+      rows::power_of_two_from(rows::ceil_div(columns, std::int64_t{2} * elems));
   const int threads = static_cast<int>(std::clamp<std::int64_t>(two_each, 32, kMaxThreads));
   plan.shape = rows::make_row_shape(columns, elems, threads, kMaxAccesses);
   if (plan.shape.looped) {
