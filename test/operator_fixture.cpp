@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <optional>
 #include <random>
 
@@ -146,9 +147,12 @@ std::vector<Array> OperatorTest::run(const Operator& op, const std::vector<Array
 
 void OperatorTest::run_candidates(const Operator& op, const std::vector<Array>& inputs,
                                   const Options& options, Placement placement) {
-  const tune::Watch watch;
-  run(op, inputs, options, placement);
-  const std::vector<tune::Lookup> lookups = watch.lookups();
+  std::vector<tune::Lookup> lookups;
+  {
+    const tune::Watch watch;
+    run(op, inputs, options, placement);
+    lookups = watch.lookups();
+  }
   EXPECT_FALSE(lookups.empty()) << op.schema.name << " looks nothing up";
   for (const tune::Lookup& lookup : lookups) {
     for (const tune::Config& config :
@@ -159,6 +163,29 @@ void OperatorTest::run_candidates(const Operator& op, const std::vector<Array>& 
       run(op, inputs, options, placement);
     }
   }
+}
+
+void OperatorTest::run_schedules(const Operator& op, const std::vector<Array>& inputs,
+                                 const Options& options) {
+  if (!emulated()) {
+    run(op, inputs, options);
+    return;
+  }
+  const char* text = std::getenv("TILEWRIGHT_EMU_SEEDS");
+  const std::uint64_t seeds = text == nullptr ? 3 : std::strtoull(text, nullptr, 10);
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+    for (emu::Residency residency : {emu::Residency::all, emu::Residency::estimate}) {
+      SCOPED_TRACE("seed " + std::to_string(seed) +
+                   (residency == emu::Residency::all ? ", all" : ", estimate"));
+      emu::Options how;
+      how.seed = seed;
+      how.residency = residency;
+      how.divergence = static_cast<emu::Divergence>(seed % 3);
+      device.set_options(how);
+      run(op, inputs, options);
+    }
+  }
+  device.set_options({});
 }
 
 std::string OperatorTest::refusal(const Operator& op, const std::vector<Array>& inputs,

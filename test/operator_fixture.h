@@ -29,6 +29,11 @@ class OperatorTest : public DeviceTest {
   void run_candidates(const Operator& op, const std::vector<Array>& inputs,
                       const Options& options = {}, Placement placement = {});
 
+  /// run() in $TILEWRIGHT_EMU_SEEDS (3) schedules of the emulator, with all blocks resident and
+  /// with as many as the device holds; once on a GPU.
+  void run_schedules(const Operator& op, const std::vector<Array>& inputs,
+                     const Options& options = {});
+
   /// The error text of a run that must be refused before anything is launched.
   std::string refusal(const Operator& op, const std::vector<Array>& inputs,
                       const Options& options = {});

@@ -131,6 +131,10 @@ TEST_F(MoeCombine, TakesStridesAndAlignments) {
   }
 }
 
+TEST_F(MoeCombine, GivesTheSameSumsInEverySchedule) {
+  run_schedules(combine, with(inputs({.tokens = 40, .k = 3, .h = 40}), "shared", bf16));
+}
+
 TEST_F(MoeCombine, CombinesManyTokens) { run(combine, inputs({.tokens = 300, .k = 2, .h = 8})); }
 
 TEST_F(MoeCombine, ReadsRowsBeyondTwoToThe31Elements) {

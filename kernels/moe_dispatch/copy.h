@@ -3,13 +3,17 @@
 #pragma once
 
 #include "kernels/moe_dispatch/route.h"
+#include "tilewright/bulk_copy.h"
 #include "tilewright/fragment.h"
+#include "tilewright/mbarrier.h"
 
 #include <vector>
 
 namespace tilewright {
 
-/// How blocks copy. A unit is a token's row or an equal part of it; each block copies some.
+/// How blocks copy. A unit is a token's row or an equal part of it; each block copies some. Units
+/// pass through registers, or, as whole rows, through shared memory: the copy engine then reads a
+/// row once and writes it from there.
 struct CopyConfig {
   int k = 0;
   int block = 1;          ///< rows of an expert are padded to it
@@ -18,9 +22,13 @@ struct CopyConfig {
   int columns = 0;        ///< elements of a row
   int vector_elems = 1;   ///< of an access
   int threads = 128;
-  int accesses = 1;  ///< of a thread in a unit, held in registers
+  int accesses = 1;        ///< of a thread in a unit, held in registers
+  int stages = 0;          ///< rows of a block in shared memory; 0: units pass through registers
+  bool streaming = false;  ///< rows leave the L2 cache first
+  int ahead = 0;           ///< units that a block of the first wave fetches into the L2 cache
+  int wave = 0;            ///< blocks of the first wave
   friend bool operator==(const CopyConfig&, const CopyConfig&) = default;
-  int unit_columns() const { return threads * accesses * vector_elems; }
+  int unit_columns() const { return stages > 0 ? columns : threads * accesses * vector_elems; }
   int units_per_token() const { return (columns + unit_columns() - 1) / unit_columns(); }
 };
 std::string to_string(const CopyConfig& config);
@@ -42,6 +50,16 @@ class TokenCopier {
   void copy_tokens_to_experts(const Tensor& slots, const ExpertRows& rows);
 
  private:
+  void fetch_ahead() const;
+  StoreOptions store_options() const;
+  // Rows through shared memory: lane 0 of the block's only warp reads, lane k writes for choice k.
+  int row_bytes() const;
+  void load_row(const Value& unit, const Value& stage) const;
+  std::vector<Value> rows_of_lane(const Tensor& slots, const Value& unit) const;
+  BulkOptions bulk_options() const;
+  void begin_rows() const;
+  void copy_rows(const Tensor& slots) const;
+
   std::vector<Fragment> load_unit(const Value& unit) const;
   void store_unit(const Value& unit, const std::vector<Fragment>& row, const Tensor& slots) const;
   void copy_scales(const Value& token, const Tensor& slots) const;
@@ -53,7 +71,9 @@ class TokenCopier {
   CopyConfig c_;
   CopyTensors t_;
   Value thread_, first_, units_;
-  std::vector<Fragment> row_;  // of the first unit
+  std::vector<Fragment> row_;     // of the first unit
+  std::optional<Tensor> stages_;  // (stages, H) in shared memory
+  std::optional<Mbarriers> full_;
 };
 
 }  // namespace tilewright

@@ -6,6 +6,8 @@
 #include "tilewright/sync.h"
 #include "tilewright/thread.h"
 
+#include <algorithm>
+
 namespace tilewright {
 namespace {
 
@@ -125,13 +127,14 @@ std::string DispatchLaunch::key() const {
 Traced DispatchLaunch::trace(ptx::Target target) const {
   int threads = stage == DispatchStage::copy ? copy.threads : route.threads;
   // Without a bound ptxas keeps registers for more blocks by putting one load behind another.
-  constexpr int kBlocksOfLoadsInFlight = 8;
+  constexpr int kThreadsOfLoadsInFlight = 1024;
+  bool holds_loads = stage == DispatchStage::copy && copy.stages == 0;
   TraceOptions trace_options{
       .name = std::string("moe_dispatch_") + stage_name(stage) + "_" + std::to_string(copy.k) +
               "of" + std::to_string(copy.experts) + "x" + std::to_string(copy.columns),
       .target = target,
       .block = {threads, 1, 1},
-      .min_blocks_per_sm = stage == DispatchStage::copy ? kBlocksOfLoadsInFlight : 1};
+      .min_blocks_per_sm = holds_loads ? std::max(kThreadsOfLoadsInFlight / threads, 1) : 1};
   using Maybe = std::optional<Tensor>;
   auto body = [this](const Tensor& x, const Tensor& ids, const Maybe& scales, const Tensor& x_perm,
                      const Maybe& scales_perm, const Tensor& counts, const Tensor& offsets,

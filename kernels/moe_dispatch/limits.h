@@ -12,5 +12,7 @@ inline constexpr std::int64_t kMaxDispatchRows = (std::int64_t{1} << 31) - (1 <<
 inline constexpr std::int64_t kMaxReplicatedChoices = 4096;  ///< slots in shared memory
 inline constexpr std::int64_t kMaxRouteBlocks = 64;          ///< counts of each in the workspace
 inline constexpr std::int64_t kBarrierBytes = 128;           ///< a cache line of its own
+inline constexpr std::int64_t kBulkGrain = 16;               ///< bytes that bulk copies move
+inline constexpr std::int64_t kMaxStageBytes = 196'608;      ///< of a multiprocessor, for rows
 
 }  // namespace tilewright

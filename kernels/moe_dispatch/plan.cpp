@@ -11,6 +11,9 @@
 namespace tilewright {
 namespace {
 
+constexpr std::int64_t kMaxResidentWarps = 16;  // with rows in shared memory
+constexpr int kResidentThreads = 1024;          // of a multiprocessor, that copy at least
+
 /// Unsigned integers of the same width: elements are copied as bits.
 View as_bits(const View& view) {
   View same = view;
@@ -64,9 +67,9 @@ class Planner {
       case DispatchVariant::decode_dependent:
         return {route(1, choice.threads), copy(true)};
       case DispatchVariant::prefill:
-        return {route(route_blocks(choice.threads), choice.threads), copy(false)};
+        return {route(route_blocks(choice), choice.threads), copy(false)};
       case DispatchVariant::prefill_dependent:
-        return {route(route_blocks(choice.threads), choice.threads), copy(true)};
+        return {route(route_blocks(choice), choice.threads), copy(true)};
     }
     return {};
   }
@@ -112,6 +115,8 @@ class Planner {
     a.table = tensor_arg(v.table);
   }
 
+  int element_bytes() const { return bits(t_.x.type) / 8; }
+
   /// Blocks that have something to copy or to zero.
   std::int64_t busy_blocks(const CopyConfig& config) const {
     std::int64_t padding =
@@ -126,9 +131,9 @@ class Planner {
     return std::max<std::int64_t>(rows::ceil_div(rows::ceil_div(choices_, warps), 32), 1) * 32;
   }
 
-  std::int64_t route_blocks(int threads) const {
-    std::int64_t most = std::min<std::int64_t>(kMaxRouteBlocks, device_.sm_count);
-    return std::clamp<std::int64_t>(rows::ceil_div(choices_, threads), 1, most);
+  std::int64_t route_blocks(const DispatchChoice& choice) const {
+    std::int64_t most = std::min(choice.blocks, device_.sm_count);
+    return std::clamp<std::int64_t>(rows::ceil_div(choices_, choice.threads), 1, most);
   }
 
   DispatchLaunch one_launch(DispatchStage stage, int threads) const {
@@ -137,7 +142,7 @@ class Planner {
     l.route.threads = threads;
     if (stage == DispatchStage::replicated) l.route.order = DispatchOrder::stable;
     l.copy.threads = threads;
-    choose_copy(device_, tokens_, stage, l.copy);
+    choose_copy(device_, tokens_, element_bytes(), stage, l.copy);
     l.choices_per_warp = choices_per_warp(1, threads);
     l.launch.grid.x =
         static_cast<int>(std::min<std::int64_t>(busy_blocks(l.copy), device_.sm_count));
@@ -164,8 +169,21 @@ class Planner {
   DispatchLaunch copy(bool dependent) const {
     DispatchLaunch l = common_;
     l.stage = DispatchStage::copy;
-    choose_copy(device_, tokens_, l.stage, l.copy);
-    l.launch.grid.x = static_cast<int>(busy_blocks(l.copy));
+    choose_copy(device_, tokens_, element_bytes(), l.stage, l.copy);
+    std::int64_t blocks = busy_blocks(l.copy);
+    if (l.copy.stages > 0) {
+      l.launch.dynamic_smem_bytes = l.copy.stages * t_.x.shape[1] * element_bytes();
+      std::int64_t resident = std::clamp<std::int64_t>(kMaxStageBytes / l.launch.dynamic_smem_bytes,
+                                                       1, kMaxResidentWarps);
+      blocks = std::min(blocks, device_.sm_count * resident);
+    }
+    if (l.copy.ahead > 0) {
+      std::int64_t wave = l.copy.stages > 0 ? blocks
+                                            : std::int64_t{device_.sm_count} *
+                                                  std::max(kResidentThreads / l.copy.threads, 1);
+      l.copy.wave = static_cast<int>(wave);
+    }
+    l.launch.grid.x = static_cast<int>(blocks);
     l.launch.block.x = l.copy.threads;
     l.launch.dependent = dependent;
     return l;

@@ -13,14 +13,14 @@ struct DispatchSizes {
 struct DispatchChoice {
   DispatchVariant variant = DispatchVariant::automatic;
   int threads = 0;  ///< of a block that routes
+  int blocks = 1;   ///< that route at most
 };
 /// `asked` is kept unless it is automatic.
 DispatchChoice choose_dispatch(const DeviceProperties& device, const DispatchSizes& sizes,
                                DispatchVariant asked);
 
-/// Sets threads and accesses of a launch that only copies, or the accesses alone of one that routes
-/// too, whose threads are given.
-void choose_copy(const DeviceProperties& device, std::int64_t tokens, DispatchStage stage,
-                 CopyConfig& config);
+/// Sets how a launch copies: of one that routes too, the threads are given.
+void choose_copy(const DeviceProperties& device, std::int64_t tokens, int element_bytes,
+                 DispatchStage stage, CopyConfig& config);
 
 }  // namespace tilewright

@@ -121,7 +121,6 @@ class TopkKernel {
   /// What lane i knows of the choices i, i + 32, ...: one of each a round.
   struct Chosen {
     std::vector<Var> keys, experts;
-    std::vector<Var> shares;  ///< sigmoids, before a bias was added
   };
 
   int rounds() const { return (c_.columns() + 31) / 32; }
@@ -132,6 +131,7 @@ class TopkKernel {
     std::optional<Value> bound;
     if (t_.bound_m) bound.emplace((*t_.bound_m)(0).load());
     load_keys(token);
+    if (shares_) warp_barrier();
     if (c_.groups > 1) mask_groups();
     std::optional<Value> sum;
     if (c_.scoring == Scoring::softmax && !c_.renormalize) sum.emplace(sum_of_all());
@@ -144,14 +144,15 @@ class TopkKernel {
   }
 
   void load_keys(const Value& token) {
+    if (c_.scoring == Scoring::sigmoid)
+      shares_.emplace(shared(f32, make_row_major(Shape{c_.warps, c_.experts})));
     for (int first = 0; first < held(); first += c_.vector_elems) {
       Value inside = group_ < c_.groups && lane_ % c_.lanes * held() + first < c_.group_size();
       Value column = first_ + first;
       Fragment score = load_if(inside, t_.logits(token, column), c_.vector_elems).to(f32);
       if (c_.scoring == Scoring::sigmoid) {
         score = map(score, [](const Value& x) { return quick_sigmoid(x); });
-        for (int i = 0; i < c_.vector_elems; ++i)
-          shares_.emplace_back(score[i]);
+        store_if(inside, (*shares_)(warp_idx(), column), score);
       }
       if (t_.bias) score = score + load_if(inside, (*t_.bias)(column), c_.vector_elems);
       for (int i = 0; i < c_.vector_elems; ++i)
@@ -206,6 +207,7 @@ class TopkKernel {
 
   Place largest_key() const {
     std::vector<Place> places;
+    places.reserve(keys_.size());
     for (int i = 0; i < held(); ++i)
       places.push_back({keys_[static_cast<std::size_t>(i)], constant(s32, i)});
     return over_tree(places, larger);
@@ -216,7 +218,6 @@ class TopkKernel {
     for (int round = 0; round < rounds(); ++round) {
       chosen.keys.emplace_back(u32, kTaken);
       chosen.experts.emplace_back(s32, 0);
-      chosen.shares.emplace_back(f32, 0.0f);
     }
     if (c_.unrolled) {
       for (int choice = 0; choice < c_.k; ++choice)
@@ -237,11 +238,7 @@ class TopkKernel {
     Value owns = mine.key == best && (ties & lower_lanes) == 0;
     Value owner = clz(brev(ties));
     Value expert = shuffle(first_ + mine.index, owner);
-    std::optional<Value> share;
-    if (!shares_.empty()) {
-      share.emplace(shuffle(share_of(mine.index), owner));
-      if (c_.unrolled) chosen_shares_.push_back(select(best > kNan, *share, 0.0f));
-    }
+    if (shares_ && c_.unrolled) chosen_shares_.push_back(share_of(expert, best));
     for (int i = 0; i < held(); ++i) {
       Var& key = keys_[static_cast<std::size_t>(i)];
       key = select(owns && mine.index == i, constant(u32, kTaken), key);
@@ -251,15 +248,13 @@ class TopkKernel {
       Value here = choice == lane_ + round * 32;
       chosen.keys[r] = select(here, best, chosen.keys[r]);
       chosen.experts[r] = select(here, expert, chosen.experts[r]);
-      if (share) chosen.shares[r] = select(here, *share, chosen.shares[r]);
     }
   }
 
-  Value share_of(const Value& index) const {
-    Var share(shares_.front());
-    for (std::size_t i = 1; i < shares_.size(); ++i)
-      share = select(index == static_cast<int>(i), shares_[i], share);
-    return share;
+  /// The sigmoid of an expert of the token, 0 if its key is no number's.
+  Value share_of(const Value& expert, const Value& key) const {
+    Value known = expert.assume({.lo = 0, .hi = c_.experts - 1});
+    return select(key > kNan, (*shares_)(warp_idx(), known).load(), 0.0f);
   }
 
   /// Over all choices of the token, lanes first; choices that are NaN or none count as 0.
@@ -297,7 +292,7 @@ class TopkKernel {
   std::vector<Value> sigmoid_weights(const Chosen& chosen) const {
     std::vector<Value> scores;
     for (std::size_t r = 0; r < chosen.keys.size(); ++r)
-      scores.push_back(select(Value(chosen.keys[r]) > kNan, chosen.shares[r], 0.0f));
+      scores.push_back(share_of(chosen.experts[r], chosen.keys[r]));
     std::vector<Value> weights;
     std::optional<Value> sum;
     if (c_.renormalize)
@@ -329,7 +324,7 @@ class TopkKernel {
   Value lane_, group_;
   Value first_;  // the lane's first expert
   std::vector<Var> keys_;
-  std::vector<Value> shares_;         // of the same experts: sigmoids alone
+  std::optional<Tensor> shares_;      // of the block's warps: sigmoids, before a bias was added
   std::vector<Value> chosen_shares_;  // of a loop that is unrolled
 };
 

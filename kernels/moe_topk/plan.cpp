@@ -25,15 +25,17 @@ constexpr std::array kUnrolled{0, 1};
 constexpr std::array<tune::Knob, 2> kKnobs{{{"warps", kWarps}, {"unrolled", kUnrolled}}};
 constexpr std::array<tune::Reducible, 1> kReducible{{{"T", 300}}};
 
+constexpr std::int64_t kMaxShares = 12'288;  // numbers of a block's experts in shared memory
+
 /// Blocks of one warp until every multiprocessor has one.
 tune::Config standard(const DeviceProperties& device, const tune::Key& key) {
-  constexpr int kWarpsOfManyTokens = 4;
-  return {key[3] > device.sm_count ? kWarpsOfManyTokens : 1, 0};
+  const int warps_of_many_tokens = key[1] <= kMaxShares / 4 ? 4 : 2;
+  return {key[3] > device.sm_count ? warps_of_many_tokens : 1, 0};
 }
 bool valid(const DeviceProperties&, const tune::Key& key, const tune::Config& config) {
   constexpr std::int64_t kMostUnrolled = 16;
   const bool known = config[1] == 0 || (config[1] == 1 && key[2] <= kMostUnrolled);
-  return known && config[0] >= 1 && config[0] <= kWarps.back();
+  return known && config[0] >= 1 && config[0] <= kWarps.back() && config[0] * key[1] <= kMaxShares;
 }
 constexpr tune::Space kSpace{"moe_topk", kKeys, kKnobs, standard, valid, kReducible};
 

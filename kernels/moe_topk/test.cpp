@@ -41,10 +41,12 @@ TEST_F(MoeTopk, ChoosesAmongAnyNumberOfExperts) {
        {1, 2, 7, 31, 60, 72, 128, 160, 192, 257, 384, 512, 896, 1024, 4096}) {
     std::string k = std::to_string(std::min<std::int64_t>(experts, 8));
     run(topk, {random("logits", f32, {3, experts}, 3)}, {{"k", k}});
+    run(topk, {random("logits", f32, {6, experts}, 3)}, {{"k", k}, {"scoring", "sigmoid"}});
   }
 }
 
 TEST_F(MoeTopk, ChoosesAnyNumberOfExperts) {
+  run(topk, {random("logits", f32, {2, 4096}, 3)}, {{"k", "64"}});
   for (const char* k : {"1", "2", "5", "16", "32", "33", "64"}) {
     for (const char* scoring : {"softmax", "softmax_selected", "sigmoid"})
       run(topk, {random("logits", f32, {3, 100}, 3)}, {{"k", k}, {"scoring", scoring}});
@@ -92,6 +94,12 @@ TEST_F(MoeTopk, GivesTheSameBitsInEveryConfiguration) {
       }
     }
   }
+}
+
+TEST_F(MoeTopk, ChoosesTheSameExpertsInEverySchedule) {
+  run_schedules(topk, {random("logits", bf16, {9, 60}, 2)}, {{"k", "5"}});
+  run_schedules(topk, {random("logits", f32, {9, 96}, 2), random("bias", f32, {96}, 0.1)},
+                {{"k", "6"}, {"scoring", "sigmoid"}, {"groups", "4"}, {"topk_group", "2"}});
 }
 
 TEST_F(MoeTopk, RoutesAsTheModelsDo) {
