@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures kda_conv_verify on a GPU: 96 shapes beside Triton's best and the ceilings of the same
-// run, all tilings (--sweep), and many repeats that must give the same bits (--repeats).
+// run, and many repeats that must give the same bits.
 #include "bench/kda/shapes.h"
 
 #include <algorithm>
-#include <atomic>
+#include <array>
 #include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <fstream>
+#include <future>
 #include <map>
 #include <sstream>
-#include <thread>
 
 namespace tw = tilewright;
 
@@ -22,13 +22,12 @@ namespace {
 using namespace tw::bench;  // NOLINT(google-build-using-namespace): its own header
 
 constexpr const char* kUsage =
-    "usage: kda_verify [--device cuda:N] [--mode shapes|sweep|repeats] [--repeats N]\n"
-    "                  [--tokens N] [--peer CSV] [--commit TEXT] [--json FILE]\n";
+    "usage: kda_verify [--device cuda:N] [--mode shapes|repeats] [--repeats N]\n"
+    "                  [--peer CSV] [--commit TEXT] [--json FILE]\n";
 
 struct Options {
   std::string device = "cuda:0", mode = "shapes", peer, commit = "unknown", json;
   int repeats = 100000;
-  int tokens = 0;  ///< of a sweep; 0: all
 };
 
 class Bench {
@@ -41,7 +40,6 @@ class Bench {
 
   void run() {
     if (options_.mode == "shapes") shapes();
-    if (options_.mode == "sweep") sweep();
     if (options_.mode == "repeats") repeats();
   }
 
@@ -60,6 +58,7 @@ class Bench {
     constexpr std::int64_t kRows = 1 << 18, kColumns = 1024;  // 1 GiB of f32
     pool_.clear();
     std::vector<tw::View> views;
+    views.reserve(5);
     for (int i = 0; i < 1 + writes; ++i)
       views.push_back(pool_.take(tw::f32, {kRows, kColumns}));
     auto body = [&](const tw::Tensor& in, const tw::Tensor& a, const tw::Tensor& b,
@@ -87,17 +86,15 @@ class Bench {
 
   // ---- One shape ----
 
-  double measure(const Shape& shape, const std::optional<tw::KdaTiling>& tiling,
-                 std::string* chosen = nullptr, bool dependent = true) {
+  double measure(const Shape& shape, std::string& tiling) {
     pool_.clear();
     std::vector<tw::PreparedLaunch> launches;
     double bytes = bytes_of(shape);
     auto wanted = static_cast<std::size_t>(static_cast<double>(kBeyondCache) / bytes + 1);
     while (launches.size() < wanted && static_cast<double>(pool_.left()) > bytes * 1.02 + 65536) {
-      tw::KdaConvVerifyPlan plan =
-          tw::plan_kda_conv_verify(take_set(pool_, shape), options_of_bench(), tiling);
-      plan.launch.dependent = dependent;
-      if (chosen != nullptr) *chosen = to_string(plan.config.tiling);
+      tw::KdaConvVerifyPlan plan = tw::plan_kda_conv_verify(
+          device_.properties(), take_set(pool_, shape), options_of_bench());
+      tiling = to_string(plan.config.tiling);
       launches.push_back(prepare(device_, plan));
     }
     auto launch = [&](int i) {
@@ -107,30 +104,59 @@ class Bench {
     return time_us(stream_, static_cast<int>(launches.size()), guess, launch);
   }
 
+  static std::vector<Shape> all_shapes() {
+    std::vector<Shape> shapes;
+    for (int tokens : {4, 6, 8}) {
+      for (int heads : {8, 16, 32, 64}) {
+        for (std::int64_t n = 1; n <= 128; n *= 2)
+          shapes.push_back({tokens, heads, n});
+      }
+    }
+    return shapes;
+  }
+
+  /// Assembles in parallel what the shapes will launch.
+  void assemble() {
+    std::map<std::string, tw::KdaConvVerifyPlan> plans;
+    for (const Shape& shape : all_shapes()) {
+      pool_.clear();
+      tw::KdaConvVerifyPlan plan = tw::plan_kda_conv_verify(
+          device_.properties(), take_set(pool_, shape), options_of_bench());
+      plans.try_emplace(plan.key(), std::move(plan));
+    }
+    std::vector<std::future<void>> made;
+    made.reserve(plans.size());
+    for (const auto& [key, plan] : plans) {
+      made.push_back(std::async(std::launch::async, [this, &key = key, &plan = plan] {
+        tw::KernelCache::global().assemble(device_.target(), key, [&](tw::ptx::LineInfo info) {
+          return tw::source_of(plan.trace(device_.target()), info);
+        });
+      }));
+    }
+    for (std::future<void>& each : made)
+      each.get();
+  }
+
   void shapes() {
+    assemble();
     double write_heavy = stream_ceiling(4), copy = stream_ceiling(1);
     std::map<std::string, double> peers = read_peers();
     std::vector<Row> rows;
-    for (int tokens : {4, 6, 8}) {
-      for (int heads : {8, 16, 32, 64}) {
-        for (std::int64_t n = 1; n <= 128; n *= 2) {
-          Shape shape{tokens, heads, n};
-          Row row{.name = "kda_conv_verify " + name_of(shape)};
-          row.us = measure(shape, std::nullopt, &row.tiling);
-          double rate = bytes_of(shape) / row.us * 1e-6;
-          row.counters = {{"bytes", bytes_of(shape)},
-                          {"bytes_per_second", rate * 1e12},
-                          {"of_ceiling", rate / write_heavy},
-                          {"of_copy", rate / copy}};
-          auto peer = peers.find(name_of(shape));
-          if (peer != peers.end()) {
-            row.counters.emplace_back("peer_us", peer->second);
-            row.counters.emplace_back("speedup", peer->second / row.us);
-          }
-          print(row);
-          rows.push_back(std::move(row));
-        }
+    for (const Shape& shape : all_shapes()) {
+      Row row{.name = "kda_conv_verify " + name_of(shape)};
+      row.us = measure(shape, row.tiling);
+      double rate = bytes_of(shape) / row.us * 1e-6;
+      row.counters = {{"bytes", bytes_of(shape)},
+                      {"bytes_per_second", rate * 1e12},
+                      {"of_ceiling", rate / write_heavy},
+                      {"of_copy", rate / copy}};
+      auto peer = peers.find(name_of(shape));
+      if (peer != peers.end()) {
+        row.counters.emplace_back("peer_us", peer->second);
+        row.counters.emplace_back("speedup", peer->second / row.us);
       }
+      print(row);
+      rows.push_back(std::move(row));
     }
     Row ceiling{"ceilings", 0, {{"write_heavy_tbs", write_heavy}, {"copy_tbs", copy}}, ""};
     print(ceiling);
@@ -158,105 +184,35 @@ class Bench {
     return row;
   }
 
-  // ---- All tilings ----
+  // ---- Repeats ----
 
+  /// Of both variants, with and without a warp that rolls conv_state alone.
   static std::vector<tw::KdaTiling> tilings() {
-    using enum tw::KdaVariant;
     std::vector<tw::KdaTiling> list;
-    list.push_back({.variant = small_batch,
+    list.push_back({.variant = tw::KdaVariant::small_batch,
                     .warps = 2,
                     .tile_rows = 16,
-                    .rows_per_lane = 4,
                     .cluster = 8,
                     .blocks_per_sm = 1});
-    list.push_back({.variant = small_batch,
-                    .warps = 2,
-                    .tile_rows = 8,
-                    .rows_per_lane = 2,
-                    .cluster = 16,
-                    .blocks_per_sm = 1});
-    for (auto [rows, lane, cluster, blocks, flags] :
-         {std::array{8, 1, 16, 1, 1}, {16, 1, 8, 1, 1},  {16, 1, 8, 2, 1},  {32, 1, 4, 1, 1},
-          {32, 1, 4, 2, 1},           {32, 1, 4, 2, 0},  {64, 2, 2, 1, 1},  {64, 2, 2, 2, 0},
-          {64, 2, 2, 2, 1},           {64, 4, 2, 2, 0},  {128, 4, 1, 2, 0}, {128, 4, 1, 1, 0},
-          {128, 4, 1, 1, 1},          {64, 2, 2, 2, 2},  {128, 4, 1, 2, 2}, {128, 4, 1, 1, 2},
-          {64, 2, 2, 2, 4},           {128, 4, 1, 2, 4}, {128, 4, 1, 1, 4}, {128, 4, 1, 1, 6}})
-      list.push_back({.variant = large_batch,
-                      .warps = 8,
+    constexpr std::array<std::array<int, 5>, 8> kShapes{{{8, 16, 1, 8, 1},
+                                                         {8, 32, 1, 4, 0},
+                                                         {9, 32, 1, 4, 1},
+                                                         {9, 64, 2, 2, 1},
+                                                         {17, 64, 1, 2, 1},
+                                                         {8, 64, 2, 2, 0},
+                                                         {8, 128, 4, 1, 0},
+                                                         {9, 128, 4, 1, 1}}};
+    for (auto [warps, rows, lane, cluster, eager] : kShapes) {
+      list.push_back({.warps = warps,
                       .tile_rows = rows,
                       .rows_per_lane = lane,
                       .cluster = cluster,
-                      .blocks_per_sm = blocks,
-                      .eager = (flags & 1) != 0,
-                      .streaming = (flags & 2) != 0,
-                      .in_step = (flags & 4) != 0});
+                      .blocks_per_sm = 1,
+                      .eager = eager != 0,
+                      .fetch = eager != 0});
+    }
     return list;
   }
-
-  /// Assembles in parallel what the sweep will launch.
-  void assemble(const std::vector<Shape>& shapes, const std::vector<tw::KdaTiling>& list) {
-    std::vector<tw::KdaConvVerifyPlan> plans;
-    for (const Shape& shape : shapes) {
-      for (const tw::KdaTiling& tiling : list) {
-        pool_.clear();
-        plans.push_back(
-            tw::plan_kda_conv_verify(take_set(pool_, shape), options_of_bench(), tiling));
-      }
-    }
-    std::atomic<std::size_t> next = 0;
-    std::vector<std::thread> threads;
-    for (unsigned i = 0; i < std::max(1u, std::thread::hardware_concurrency()); ++i) {
-      threads.emplace_back([&] {
-        for (std::size_t at = next++; at < plans.size(); at = next++) {
-          tw::KernelCache::global().assemble(
-              device_.target(), plans[at].key(), [&](tw::ptx::LineInfo info) {
-                return tw::source_of(plans[at].trace(device_.target()), info);
-              });
-        }
-      });
-    }
-    for (std::thread& thread : threads)
-      thread.join();
-  }
-
-  void sweep() {
-    std::vector<tw::KdaTiling> list = tilings();
-    std::vector<Row> rows;
-    for (int tokens : {4, 6, 8}) {
-      if (options_.tokens != 0 && tokens != options_.tokens) continue;
-      assemble({{tokens, 8, 1}, {tokens, 64, 1}}, list);
-      for (Shape shape : {Shape{tokens, 8, 1},
-                          {tokens, 8, 2},
-                          {tokens, 8, 4},
-                          {tokens, 8, 8},
-                          {tokens, 8, 16},
-                          {tokens, 8, 32},
-                          {tokens, 8, 64},
-                          {tokens, 8, 128},
-                          {tokens, 64, 32},
-                          {tokens, 64, 128}}) {
-        for (const tw::KdaTiling& tiling : list) {
-          for (bool dependent : {true, false}) {
-            if (!dependent && shape.rows != 1 && shape.rows != 32) continue;
-            Row row{.name = "tiling " + name_of(shape) + (dependent ? "" : " independent")};
-            row.tiling = to_string(tiling);
-            try {
-              row.us = measure(shape, tiling, nullptr, dependent);
-            } catch (const tw::Error& error) {
-              std::printf("%s %s: %s\n", row.name.c_str(), row.tiling.c_str(), error.what());
-              continue;
-            }
-            row.counters = {{"bytes_per_second", bytes_of(shape) / row.us * 1e6}};
-            print(row);
-            rows.push_back(std::move(row));
-          }
-        }
-      }
-    }
-    write(rows);
-  }
-
-  // ---- Repeats ----
 
   /// Adds to `count` the 32-bit words in which two tensors differ.
   tw::PreparedLaunch difference(const tw::View& a, const tw::View& b, const tw::View& count) {
@@ -296,8 +252,8 @@ class Bench {
       tw::fill(count.address, std::byte{0}, 4, stream_);
       tw::View initial = pool_.take(tw::f32, {tw::size(set.conv_state)});
       tw::copy_on_device(initial.address, set.conv_state.address, tw::size_bytes(initial), stream_);
-      tw::PreparedLaunch op =
-          prepare(device_, tw::plan_kda_conv_verify(set, options_of_bench(), tiling));
+      tw::PreparedLaunch op = prepare(
+          device_, tw::plan_kda_conv_verify(device_.properties(), set, options_of_bench(), tiling));
       op.launch(stream_);
       std::vector<tw::PreparedLaunch> checks;
       for (const tw::View& view : {set.out, *set.intermediate_states_buffer,
@@ -407,22 +363,18 @@ class Bench {
 };
 
 bool set_option(Options& options, const std::string& flag, const std::string& value) {
-  if (flag == "--device")
-    options.device = value;
-  else if (flag == "--mode")
-    options.mode = value;
-  else if (flag == "--repeats")
+  const std::map<std::string, std::string*> texts{{"--device", &options.device},
+                                                  {"--mode", &options.mode},
+                                                  {"--peer", &options.peer},
+                                                  {"--commit", &options.commit},
+                                                  {"--json", &options.json}};
+  if (flag == "--repeats") {
     options.repeats = std::stoi(value);
-  else if (flag == "--tokens")
-    options.tokens = std::stoi(value);
-  else if (flag == "--peer")
-    options.peer = value;
-  else if (flag == "--commit")
-    options.commit = value;
-  else if (flag == "--json")
-    options.json = value;
-  else
-    return false;
+    return true;
+  }
+  const auto text = texts.find(flag);
+  if (text == texts.end()) return false;
+  *text->second = value;
   return true;
 }
 

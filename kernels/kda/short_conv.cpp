@@ -5,7 +5,6 @@
 #include "kernels/kda/gate.h"
 #include "tilewright/bit.h"
 #include "tilewright/control.h"
-#include "tilewright/math.h"
 
 namespace tilewright::kda {
 namespace {
@@ -55,6 +54,22 @@ Value pick(const Fragment& values, const Value& index, int first, int step) {
   return select(index < 2, a, b);
 }
 
+/// e^x in f64 within 2^-36, infinity and 0 as large and small numbers: a short chain of
+/// instructions, for which a block waits.
+Value quick_exp(const Value& x) {
+  constexpr double kLog2E = 0x1.71547652b82fep+0, kLn2 = 0x1.62e42fefa39efp-1;
+  constexpr double kShift = 0x1.8p52;  // leaves an integer in the low bits
+  Value bounded = min(max(x, -700.0), 700.0);
+  Value shifted = fma(bounded, kLog2E, kShift);
+  Value r = fma(shifted - kShift, -kLn2, bounded);
+  Value r2 = r * r, r4 = r2 * r2;
+  Value first = fma(fma(r, 1.0 / 6, 0.5), r2, r + 1.0);  // terms of the series, in pairs
+  Value second = fma(fma(r, 1.0 / 5040, 1.0 / 720), r2, fma(r, 1.0 / 120, 1.0 / 24));
+  Value third = fma(r2, 1.0 / 3628800, fma(r, 1.0 / 362880, 1.0 / 40320));
+  Value power = fma(third, r4 * r4, fma(second, r4, first));
+  return (power.bitcast(s64) + (shifted.bitcast(s64) << 52)).bitcast(f64);
+}
+
 /// silu of channel `index` in f64, against the tie: y (1 + e^-z) = z needs no division.
 Value rounded_exactly(const Value& index, const Value& y, const Fragment& taps,
                       const Fragment& bias, const Inputs& inputs) {
@@ -64,7 +79,7 @@ Value rounded_exactly(const Value& index, const Value& y, const Fragment& taps,
     z = fma(pick(taps, index, tap, kTaps).to(f64), x, z);
   }
   Value tie = tie_at(y);
-  Value beyond = abs(z) > abs(tie.to(f64)) * (exp(-Value(z)) + 1.0);
+  Value beyond = abs(z) > abs(tie.to(f64)) * (quick_exp(-Value(z)) + 1.0);
   Value below = y.bitcast(u32) & kBf16Bits;
   return (below + select(beyond, constant(u32, 0x10000), constant(u32, 0))).bitcast(f32);
 }

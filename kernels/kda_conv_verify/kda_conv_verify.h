@@ -61,7 +61,7 @@ struct KdaConvVerifyOptions {
 /// How a launch is cut into blocks.
 struct KdaTiling {
   KdaVariant variant = KdaVariant::large_batch;
-  int warps = 8;           ///< of a block: 8, or a producer and a consumer
+  int warps = 8;           ///< of a block: a multiple of 8, one more to roll conv_state, or 2
   int tile_rows = 128;     ///< rows of a value head's state that a block handles at a time
   int rows_per_lane = 4;   ///< of them in a lane's registers
   int cluster = 1;         ///< blocks that share a query head, and so its convolution state
@@ -69,6 +69,7 @@ struct KdaTiling {
   bool eager = false;      ///< loads everything before it computes: for few blocks
   bool streaming = false;  ///< snapshots leave the L2 cache first
   bool in_step = false;    ///< the block's warps pass a barrier after each token
+  bool fetch = false;      ///< brings inputs into the L2 cache while it waits for its predecessor
   friend bool operator==(const KdaTiling&, const KdaTiling&) = default;
 
   /// Rows of the tile that the block's warps have at once.
@@ -110,12 +111,13 @@ struct KdaConvVerifyPlan {
   Parameters parameters() const;
 };
 
-/// The tiling of `auto` or of a named variant for `rows` N and `v_heads`.
-KdaTiling choose_kda_tiling(KdaVariant variant, std::int64_t rows,
-                            const KdaConvVerifyConfig& config);
+/// The tiling of `auto` or of a named variant for `rows` N.
+KdaTiling choose_kda_tiling(const DeviceProperties& device, KdaVariant variant, std::int64_t rows,
+                            bool snapshots, const KdaConvVerifyConfig& config);
 
 /// Checks the arguments and chooses the configuration. `tiling` overrides the choice.
-KdaConvVerifyPlan plan_kda_conv_verify(const KdaConvVerifyTensors& tensors,
+KdaConvVerifyPlan plan_kda_conv_verify(const DeviceProperties& device,
+                                       const KdaConvVerifyTensors& tensors,
                                        const KdaConvVerifyOptions& options = {},
                                        const std::optional<KdaTiling>& tiling = {},
                                        SourceLoc at = SourceLoc::here());

@@ -26,10 +26,14 @@ class ConvVerifyKernel {
   int chunk_tokens() const { return std::min(c_.tokens, kChunk); }
   int chunks() const { return (c_.tokens + kChunk - 1) / kChunk; }
 
-  KdaRow begin_row() const {
+  /// `early(row)` may load what needs no index, also where the row is inactive.
+  template <class Early>
+  KdaRow begin_row(Early&& early) const {
+    if (c_.tiling.fetch) stages_.fetch();
     grid_dependency_wait();
     grid_dependency_launch();
     KdaStages::Start start = stages_.start();
+    early(start.row);
     if_(!start.active, [] { return_(); });
     return start.row;
   }
@@ -46,12 +50,14 @@ class ConvVerifyKernel {
   // Blocks of a cluster convolve the same q and k. One of them rolls their part of conv_state, when
   // all have read it.
   bool shares_qk() const { return c_.roll && c_.tiling.cluster > 1; }
-  void history_read() const {
-    if (shares_qk()) cluster_arrive();
+  /// One warp tells the cluster that its block has read the history, as a fence takes long. Pre: it
+  /// has met those that read it.
+  void history_read(int messenger) const {
+    if (!shares_qk()) return;
+    if_(warp_idx() == messenger, [] { cluster_arrive(); }).else_([] { cluster_arrive_relaxed(); });
   }
-  void roll_qk(const KdaRow& row, const KdaShared& shared) const {
+  void wait_for_history() const {
     if (shares_qk()) cluster_wait();
-    if (c_.roll) stages_.roll_qk(row, shared);
   }
 
   const KdaConvVerifyConfig& c_;
@@ -63,13 +69,17 @@ class LargeBatch : public ConvVerifyKernel {
  public:
   using ConvVerifyKernel::ConvVerifyKernel;
 
-  void run() const {
-    KdaRow row = begin_row();
+  void run() {
+    KdaRow row = begin_row([&](const KdaRow& of) {
+      if (!c_.tiling.eager || c_.tiles_per_block() > 1 || chunks() > 1) return;
+      early_.emplace(begin_inputs(of, stages_.tile(of, constant(s32, 0)), true));
+    });
     KdaShared shared = stages_.shared_memory(chunk_tokens());
     bool qk_once = c_.tiles_per_block() > 1 && chunks() == 1;  // they serve all tiles
     if (qk_once) {
       convolve_qk(row, shared, constant(s32, 0));
-      history_read();
+      barrier();
+      history_read(last_warp());
     }
     for_tiles([&](const Value& index) {
       KdaTile tile = stages_.tile(row, index);
@@ -78,10 +88,15 @@ class LargeBatch : public ConvVerifyKernel {
       } else {
         run_chunks(row, shared, tile);
       }
-      if (c_.roll) stages_.roll_v(row, tile, shared);
+      if (c_.roll && !has_spare_warp()) stages_.roll_v(row, tile, shared, block_part());
     });
-    if (chunks() > 1) history_read();
-    roll_qk(row, shared);
+    if (chunks() > 1) history_read(last_warp());
+    if (has_spare_warp()) {
+      if_(warp_idx() != last_warp(), [&] { wait_for_history(); });
+      return;
+    }
+    wait_for_history();
+    if (c_.roll) stages_.roll_qk(row, shared, block_part());
   }
 
  private:
@@ -106,6 +121,19 @@ class LargeBatch : public ConvVerifyKernel {
     ConvWork v;
   };
 
+  /// What needs no index.
+  struct EarlyLoads {
+    std::vector<QkWork> qk;
+    TileWork tile;
+  };
+  EarlyLoads begin_inputs(const KdaRow& row, const KdaTile& tile, bool with_qk) const {
+    Value first_token = constant(s32, 0);
+    std::vector<QkWork> qk;
+    for (int round = 0; round < qk_rounds() && with_qk; ++round)
+      qk.push_back(begin_qk(row, first_token, round));
+    return {std::move(qk), begin_tile(row, tile, first_token)};
+  }
+
   Slot slot_of(const Value& slot, const Value& first_token) const {
     Value token = first_token + slot;
     return {slot, token, slot < chunk_tokens() && token < c_.tokens};
@@ -118,12 +146,19 @@ class LargeBatch : public ConvVerifyKernel {
     return (warp_idx() + (warps - 2 * chunk_tokens() % warps)) % warps;
   }
   int warp_rows() const { return c_.tiling.rows_per_lane * kda::kWarpRows; }
+  int last_warp() const { return c_.tiling.warps - 1; }
+  int row_warps() const { return c_.tiling.pass_rows() / warp_rows(); }
+  /// The last warp has no rows: it rolls conv_state while the others advance.
+  bool has_spare_warp() const {
+    return c_.roll && row_warps() < c_.tiling.warps && c_.tiles_per_block() == 1 &&
+           c_.tiling.tile_rows == c_.tiling.pass_rows() && chunks() == 1;
+  }
+  KdaPart block_part() const { return {linear_thread_idx(), c_.tiling.warps * 32}; }
   Value warp_row() const { return warp_idx() * warp_rows(); }
   /// All warps, unless the tile is small.
   template <class Body>
   void with_rows(Body&& body) const {
-    int row_warps = c_.tiling.pass_rows() / warp_rows();
-    if_(row_warps == c_.tiling.warps ? constant(pred, true) : warp_idx() < row_warps, body);
+    if_(row_warps() == c_.tiling.warps ? constant(pred, true) : warp_idx() < row_warps(), body);
   }
 
   QkWork begin_qk(const KdaRow& row, const Value& first_token, int round) const {
@@ -188,8 +223,11 @@ class LargeBatch : public ConvVerifyKernel {
     kda::StateRows state(c_.tiling.rows_per_lane, c_.k);
     bool one_pass = c_.tiling.tile_rows == c_.tiling.pass_rows();
     prepare_tile(row, shared, tile, with_qk, one_pass ? &state : nullptr);
-    if (with_qk) history_read();
     barrier();
+    if (with_qk) history_read(last_warp());
+    if (has_spare_warp()) {
+      if_(warp_idx() == last_warp(), [&] { roll(row, shared, tile); });
+    }
     if (one_pass) {
       return with_rows([&] { advance_all(state, row, shared, tile, warp_row()); });
     }
@@ -198,6 +236,13 @@ class LargeBatch : public ConvVerifyKernel {
       stages_.load_state(state, row, part_of(tile, first_row));
       advance_all(state, row, shared, tile, first_row);
     });
+  }
+
+  void roll(const KdaRow& row, const KdaShared& shared, const KdaTile& tile) const {
+    KdaPart part{lane_idx(), 32};
+    stages_.roll_v(row, tile, shared, part);
+    wait_for_history();
+    stages_.roll_qk(row, shared, part);
   }
 
   /// Where latency counts, all loads of the block are under way before the first result is needed;
@@ -214,17 +259,14 @@ class LargeBatch : public ConvVerifyKernel {
       convolve_tile(row, shared, tile, first_token);
       return load_state();
     }
-    std::vector<QkWork> qk;  // what needs no index first
-    for (int round = 0; round < qk_rounds() && with_qk; ++round)
-      qk.push_back(begin_qk(row, first_token, round));
-    TileWork work = begin_tile(row, tile, first_token);
+    EarlyLoads loads = early_ ? *early_ : begin_inputs(row, tile, with_qk);
     load_state();
-    for (QkWork& each : qk)
+    for (QkWork& each : loads.qk)
       load_history(row, each.conv);
-    load_history(row, work.v);
-    for (const QkWork& each : qk)
+    load_history(row, loads.tile.v);
+    for (const QkWork& each : loads.qk)
       finish_qk(row, shared, each);
-    finish_tile(row, shared, tile, work);
+    finish_tile(row, shared, tile, loads.tile);
   }
 
   void advance_all(const kda::StateRows& state, const KdaRow& row, const KdaShared& shared,
@@ -257,6 +299,8 @@ class LargeBatch : public ConvVerifyKernel {
       barrier();
     });
   }
+
+  std::optional<EarlyLoads> early_;
 };
 
 /// Two warps: one prepares a token in a buffer of shared memory while the other applies the token
@@ -269,19 +313,21 @@ class SmallBatch : public ConvVerifyKernel {
         empty_{named_barrier(64), named_barrier(64)} {}
 
   void run() const {
-    KdaRow row = begin_row();
+    KdaRow row = begin_row([](const KdaRow&) {});
     KdaShared shared = stages_.shared_memory(kBuffers);
+    KdaPart part{lane_idx(), 32};
     for_tiles([&](const Value& index) {
       KdaTile tile = stages_.tile(row, index);
-      if_(warp_idx() == 0, [&] { produce(row, shared, tile); }).else_([&] {
-        consume(row, shared, tile);
-      });
-      if (!c_.roll) return;
-      barrier();
-      stages_.roll_v(row, tile, shared);
+      if_(warp_idx() == 0, [&] {
+        produce(row, shared, tile);
+        if (!c_.roll) return;
+        warp_barrier();
+        stages_.roll_v(row, tile, shared, part);
+      }).else_([&] { consume(row, shared, tile); });
     });
-    history_read();
-    roll_qk(row, shared);
+    history_read(0);
+    wait_for_history();
+    if (c_.roll) if_(warp_idx() == 0, [&] { stages_.roll_qk(row, shared, part); });
   }
 
  private:
@@ -308,7 +354,7 @@ class SmallBatch : public ConvVerifyKernel {
   }
   void load_line(const KdaRow& row, const Line& line, const Value& first_token) const {
     for (int i = 0; i < chunk_tokens(); ++i) {
-      line.inputs[static_cast<std::size_t>(i + kda::kHistory)].assign(
+      line.inputs[static_cast<std::size_t>(i) + kda::kHistory].assign(
           stages_.input(row, line.channels, first_token + i).to(f32));
     }
   }
@@ -343,9 +389,11 @@ class SmallBatch : public ConvVerifyKernel {
       load_line(row, k, first_token);
       load_line(row, v, first_token);
       std::vector<KdaGateInputs> gates;
-      for (int i = 0; i < chunk_tokens(); ++i)
-        gates.push_back(
-            stages_.gate_inputs(row, tile, first_token + i, first_token + i < c_.tokens));
+      gates.reserve(static_cast<std::size_t>(chunk_tokens()));
+      for (int i = 0; i < chunk_tokens(); ++i) {
+        Value token = first_token + i;
+        gates.push_back(stages_.gate_inputs(row, tile, token, token < c_.tokens));
+      }
       for_tokens(first_token, [&](int i, const Value& token) {
         auto buffer = static_cast<std::size_t>(i % kBuffers);
         if_(token >= kBuffers, [&] { barrier(empty_[buffer]); });
@@ -374,8 +422,9 @@ class SmallBatch : public ConvVerifyKernel {
         barrier(full_[buffer]);
         kda::TokenVectors vectors = stages_.token_vectors(shared, slot);
         std::vector<Value> values = stages_.token_values(shared, slot, first_row);
-        if_(token + kBuffers < c_.tokens, [&] { barrier_arrive(empty_[buffer]); });
         stages_.advance(state, vectors, values, row, part_of(tile, first_row), token);
+        // Waits, though arriving would do: racecheck does not see that it orders the loads before.
+        if_(token + kBuffers < c_.tokens, [&] { barrier(empty_[buffer]); });
       });
     });
   }

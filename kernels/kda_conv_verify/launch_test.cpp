@@ -99,7 +99,10 @@ TEST_F(KdaConvVerifyLaunch, GivesTheSameBitsForEveryTiling) {
   for (const KdaTiling& tiling :
        {KdaTiling{small_batch, 2, 8, 2, 16, 1, false}, KdaTiling{large_batch, 8, 8, 1, 16, 1, true},
         KdaTiling{large_batch, 8, 16, 1, 8, 1, true}, KdaTiling{large_batch, 8, 64, 1, 2, 4, false},
-        KdaTiling{large_batch, 8, 128, 2, 1, 3, false}}) {
+        KdaTiling{large_batch, 8, 128, 2, 1, 3, false},
+        KdaTiling{large_batch, 17, 64, 1, 2, 1, true, false, false, true},
+        KdaTiling{large_batch, 9, 32, 1, 8, 2, true, false, false, true},
+        KdaTiling{large_batch, 16, 128, 1, 2, 1, true, false, false, true}}) {
     std::vector<Array> outputs = run(given, {}, {.tiling = tiling});
     for (std::size_t i = 0; i < first.size(); ++i)
       EXPECT_EQ(outputs[i].bytes, first[i].bytes) << to_string(tiling) << ": " << first[i].name;

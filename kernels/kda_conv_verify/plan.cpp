@@ -61,7 +61,8 @@ std::string to_string(const KdaConvVerifyConfig& c) {
          (c.l2norm ? " l2norm" : "") + (c.by_index ? " by_index" : "") + (c.roll ? " roll" : "");
 }
 
-KdaConvVerifyPlan plan_kda_conv_verify(const KdaConvVerifyTensors& tensors,
+KdaConvVerifyPlan plan_kda_conv_verify(const DeviceProperties& device,
+                                       const KdaConvVerifyTensors& tensors,
                                        const KdaConvVerifyOptions& options,
                                        const std::optional<KdaTiling>& tiling, SourceLoc at) {
   rows::Caller caller{tensors.d_records ? "kda_verify_compact" : "kda_conv_verify", at};
@@ -73,7 +74,10 @@ KdaConvVerifyPlan plan_kda_conv_verify(const KdaConvVerifyTensors& tensors,
   if (size(t.out) == 0) return plan;
   std::int64_t n = t.out.shape[0];
   plan.config = config_of(t, options);
-  plan.config.tiling = tiling ? *tiling : choose_kda_tiling(options.variant, n, plan.config);
+  plan.config.tiling =
+      tiling ? *tiling
+             : choose_kda_tiling(device, options.variant, n,
+                                 t.intermediate_states_buffer.has_value(), plan.config);
   plan.args = args_of(t);
   int cluster = plan.config.tiling.cluster;
   std::int64_t blocks = n * plan.config.q_heads * cluster;
@@ -132,7 +136,8 @@ Parameters KdaConvVerifyPlan::parameters() const {
 
 void kda_conv_verify(const Stream& stream, const KdaConvVerifyTensors& tensors,
                      const KdaConvVerifyOptions& options, SourceLoc at) {
-  KdaConvVerifyPlan plan = plan_kda_conv_verify(tensors, options, {}, at);
+  KdaConvVerifyPlan plan =
+      plan_kda_conv_verify(stream.device().properties(), tensors, options, {}, at);
   if (plan.launch.grid.x == 0) return;
   rows::prepare(stream.device(), plan, at).launch(stream, at);
 }

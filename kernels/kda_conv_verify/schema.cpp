@@ -268,7 +268,8 @@ std::int64_t bytes(const Arguments& arguments) {
 
 std::vector<Traced> trace(const Arguments& arguments, ptx::Target target) {
   std::vector<Traced> traced;
-  KdaConvVerifyPlan plan = plan_kda_conv_verify(tensors_of(arguments), options_of(arguments));
+  KdaConvVerifyPlan plan =
+      plan_kda_conv_verify(traced_device(), tensors_of(arguments), options_of(arguments));
   if (plan.launch.grid.x > 0) traced.push_back(plan.trace(target));
   return traced;
 }

@@ -32,24 +32,24 @@ Value over_warp(const Value& mine) {
 KdaStages::KdaStages(const KdaConvVerifyConfig& config, const KdaConvVerifyParameters& parameters)
     : c_(config), p_(parameters) {}
 
-KdaStages::Start KdaStages::start() const {
+KdaPlace KdaStages::place() const {
   int blocks = c_.tiling.cluster * c_.q_heads;  // of a request
   Value block = block_idx().x;
-  Value n = (block / blocks).to(s64);
-  auto index_of = [&](const Tensor& indices) { return indices(n).load(kIndexLoad).to(s64); };
-  KdaRow row{n,
-             block % blocks / c_.tiling.cluster,
-             block % c_.tiling.cluster,
-             index_of(p_.t.conv_state_indices),
-             index_of(p_.t.cache_indices),
+  return {(block / blocks).to(s64), block % blocks / c_.tiling.cluster, block % c_.tiling.cluster};
+}
+
+KdaStages::Start KdaStages::start() const {
+  KdaPlace at = place();
+  auto index_of = [&](const Tensor& indices) { return indices(at.n).load(kIndexLoad).to(s64); };
+  KdaRow row{at, index_of(p_.t.conv_state_indices), index_of(p_.t.cache_indices),
              index_of(p_.t.intermediate_state_indices)};
   return {row, row.conv_line >= 0 && row.slot >= 0};
 }
 
-KdaTile KdaStages::tile(const KdaRow& row, const Value& index) const {
+KdaTile KdaStages::tile(const KdaPlace& place, const Value& index) const {
   int per_head = c_.v / c_.tiling.tile_rows;
-  Value of_group = row.rank * c_.tiles_per_block() + index;
-  return {row.head * c_.group() + of_group / per_head, of_group % per_head * c_.tiling.tile_rows};
+  Value of_group = place.rank * c_.tiles_per_block() + index;
+  return {place.head * c_.group() + of_group / per_head, of_group % per_head * c_.tiling.tile_rows};
 }
 
 KdaShared KdaStages::shared_memory(int slots) const {
@@ -242,15 +242,14 @@ void KdaStages::advance(const kda::StateRows& state, const kda::TokenVectors& ve
   if_(lane < state.rows(), [&] { record.store(correction); });
 }
 
-void KdaStages::copy_tail(const Tensor& tail, const Value& line, const Value& channel,
-                          int count) const {
-  bool taps = tail.layout().stride()[1].value().is_static(1);
-  int run = taps ? count * kHistory : count;  // elements next to each other
+void KdaStages::copy_tail(const Tail& tail, const Value& line, const KdaPart& part) const {
+  bool taps = tail.inputs.layout().stride()[1].value().is_static(1);
+  int run = taps ? tail.count * kHistory : tail.count;  // elements next to each other
   int vectors = run / kLaneChannels;
-  for_(linear_thread_idx(), count * kHistory / kLaneChannels, block_threads(), [&](const Value& i) {
+  for_(part.thread, tail.count * kHistory / kLaneChannels, part.threads, [&](const Value& i) {
     Value tap = i / vectors;
     Value at = i % vectors * kLaneChannels;
-    Element from = tail(0, tap), to = p_.t.conv_state(line, channel, tap);
+    Element from = tail.inputs(0, tap), to = p_.t.conv_state(line, tail.channel, tap);
     auto flat = [&](const Element& first) {
       return first.tensor().at_offset(first.offset(), Layout(Shape{run}))(at);
     };
@@ -258,21 +257,23 @@ void KdaStages::copy_tail(const Tensor& tail, const Value& line, const Value& ch
   });
 }
 
-void KdaStages::roll_v(const KdaRow& row, const KdaTile& tile, const KdaShared& shared) const {
-  copy_tail(shared.v_tail, row.conv_line, tile.v_head * c_.v + tile.first + c_.v_channel(),
-            c_.tiling.tile_rows);
+void KdaStages::roll_v(const KdaRow& row, const KdaTile& tile, const KdaShared& shared,
+                       const KdaPart& part) const {
+  copy_tail({shared.v_tail, tile.v_head * c_.v + tile.first + c_.v_channel(), c_.tiling.tile_rows},
+            row.conv_line, part);
 }
 
-void KdaStages::roll_qk(const KdaRow& row, const KdaShared& shared) const {
+void KdaStages::roll_qk(const KdaRow& row, const KdaShared& shared, const KdaPart& part) const {
   if_(row.rank == 0, [&] {
     Value head = row.head * c_.k;
     const Stride& stride = shared.qk_tail.layout().stride();
-    auto part = [&](int first) {
+    auto tail = [&](int first, const Value& channel) {
       Element begin = shared.qk_tail(first, 0);
-      return shared.qk_tail.at_offset(begin.offset(), Layout(Shape{c_.k, 3}, stride));
+      return Tail{shared.qk_tail.at_offset(begin.offset(), Layout(Shape{c_.k, 3}, stride)), channel,
+                  c_.k};
     };
-    copy_tail(part(0), row.conv_line, head, c_.k);
-    copy_tail(part(c_.k), row.conv_line, head + c_.k_channel(), c_.k);
+    copy_tail(tail(0, head), row.conv_line, part);
+    copy_tail(tail(c_.k, head + c_.k_channel()), row.conv_line, part);
   });
 }
 

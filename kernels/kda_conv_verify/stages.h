@@ -15,10 +15,13 @@ struct KdaConvVerifyParameters {
   kda::GateParameters gate;
 };
 
-/// The request and query head of a cluster, with the indices of its row.
-struct KdaRow {
-  Value n, head;                         ///< s64, s32
-  Value rank;                            ///< of the block among those that share the head
+/// The request and query head of a cluster.
+struct KdaPlace {
+  Value n, head;  ///< s64, s32
+  Value rank;     ///< of the block among those that share the head
+};
+/// The same with the indices of its row.
+struct KdaRow : KdaPlace {
   Value conv_line, slot, snapshot_line;  ///< s64
 };
 
@@ -63,6 +66,12 @@ struct KdaToken {
   Value slot, token;
 };
 
+/// Threads that share a copy: `thread` of so many.
+struct KdaPart {
+  Value thread;
+  int threads;
+};
+
 /// What one token's gates need, as loaded: four key channels a lane.
 struct KdaGateInputs {
   Fragment a, dt_bias;
@@ -80,8 +89,11 @@ class KdaStages {
     Value active;
   };
   Start start() const;
-  KdaTile tile(const KdaRow& row, const Value& index) const;
+  KdaTile tile(const KdaPlace& place, const Value& index) const;
   KdaShared shared_memory(int slots) const;
+  /// Begins to bring into the L2 cache what the block will read. Nothing is read, so that the
+  /// launch before this one may still be writing it.
+  void fetch() const;
 
   // ---- Loads, which the caller orders ----
 
@@ -127,15 +139,23 @@ class KdaStages {
   // ---- The roll ----
 
   /// Writes the tile's last inputs to conv_state. Pre: a barrier since its last token's v().
-  void roll_v(const KdaRow& row, const KdaTile& tile, const KdaShared& shared) const;
+  void roll_v(const KdaRow& row, const KdaTile& tile, const KdaShared& shared,
+              const KdaPart& part) const;
   /// The same of q and k, by the cluster's first block. Pre: the whole cluster has read its
   /// history.
-  void roll_qk(const KdaRow& row, const KdaShared& shared) const;
+  void roll_qk(const KdaRow& row, const KdaShared& shared, const KdaPart& part) const;
 
  private:
   void store_window(const KdaRow& row, const Value& token, const KdaInputs& inputs,
                     const Value& active) const;
-  void copy_tail(const Tensor& tail, const Value& line, const Value& channel, int count) const;
+  KdaPlace place() const;
+  /// The channels' last inputs, from `channel` of the line on.
+  struct Tail {
+    Tensor inputs;
+    Value channel;
+    int count;
+  };
+  void copy_tail(const Tail& tail, const Value& line, const KdaPart& part) const;
   Value last_token(const Value& token) const;
 
   const KdaConvVerifyConfig& c_;

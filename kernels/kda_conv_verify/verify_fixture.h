@@ -129,7 +129,7 @@ class KdaConvVerifyTest : public OperatorTest {
         .out = given.tensor("out"),
         .intermediate_states_buffer = given.tensor("intermediate_states_buffer"),
         .intermediate_conv_window = given.tensor("intermediate_conv_window")};
-    KdaConvVerifyPlan plan = plan_kda_conv_verify(tensors, {}, tiling);
+    KdaConvVerifyPlan plan = plan_kda_conv_verify(device.properties(), tensors, {}, tiling);
     rows::prepare(device, plan, SourceLoc::here()).launch(stream);
   }
 
