@@ -18,7 +18,7 @@
 namespace tilewright {
 namespace {
 
-constexpr int kDiagonalStride = 20;  // of rows of 16 f32, so that eight are in different banks
+constexpr int kDiagonalStride = 24;  // of rows of 16 f32: pairs of four rows are in different banks
 
 /// The block's shared memory, in bytes.
 struct SmemMap {

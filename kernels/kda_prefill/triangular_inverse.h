@@ -11,7 +11,7 @@ namespace tilewright {
 
 /// The part of a matrix of n x n (n 16, 32 or 64) below its diagonal, as blocks.
 struct LowerBlocks {
-  Tensor diagonal;  ///< [n, 20] f32: rows of the blocks of 16 on the diagonal, 16 columns of each
+  Tensor diagonal;  ///< [n, 24] f32: rows of the blocks of 16 on the diagonal, 16 columns of each
   /// [n / 2, 16] f16: the block beside every second one of those. Absent: n is 16.
   std::optional<MatrixTile> beside = {};
   std::optional<MatrixTile> corner = {};  ///< [32, 32] f16, if n is 64
