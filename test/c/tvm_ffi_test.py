@@ -35,26 +35,33 @@ class Operators(unittest.TestCase):
         MODULE.rms_norm(tensor(self.x), tensor(w), tensor(self.y))
         self.expect_rms_norm(w, 1e-6)
 
-    def test_none_stands_for_what_is_absent_and_options_follow(self):
-        MODULE.rms_norm(tensor(self.x), None, tensor(self.y), None, 0.5)
+    def test_none_stands_for_what_is_absent_and_names_follow(self):
+        MODULE.rms_norm(tensor(self.x), None, tensor(self.y), "eps", 0.5)
         self.expect_rms_norm(1, 0.5)
+        self.y[:] = 0
+        MODULE.rms_norm(tensor(self.x), "y", tensor(self.y), "w", None, "eps", None)
+        self.expect_rms_norm(1, 1e-6)
 
     def test_options_are_numbers_booleans_and_text(self):
         x = np.array([[1.0, -2.0, 3.0, 4.0]], dtype=np.float32)
         y = np.zeros((1, 2), dtype=np.float32)
-        MODULE.silu_and_mul(tensor(x), None, None, tensor(y), "interleaved", "none", 7)
+        MODULE.silu_and_mul(tensor(x), "y", tensor(y), "layout", "interleaved", "round_act", False, "limit", 7)
         gate, factor = x[0, 0::2].astype(np.float64), x[0, 1::2]
         np.testing.assert_allclose(y[0], gate / (1 + np.exp(-gate)) * factor, rtol=1e-5)
 
     def test_what_the_caller_can_mend_is_a_value_error(self):
-        with self.assertRaisesRegex(ValueError, "rms_norm: .*eps"):
-            MODULE.rms_norm(tensor(self.x), None, tensor(self.y), None, "wide")
-        with self.assertRaisesRegex(ValueError, "'x' is not a tensor"):
-            MODULE.rms_norm(1, None, tensor(self.y))
-        with self.assertRaisesRegex(ValueError, "takes 4 tensors and 5 options, not 10 arguments"):
-            MODULE.rms_norm(*[None] * 10)
-        with self.assertRaisesRegex(ValueError, "no tensor is given"):
-            MODULE.rms_norm()
+        def refused(text, *arguments):
+            with self.assertRaisesRegex(ValueError, text):
+                MODULE.rms_norm(*arguments)
+
+        x, y = tensor(self.x), tensor(self.y)
+        refused("rms_norm: .*eps", x, None, y, "eps", "wide")
+        refused("'x' is not a tensor", 1, None, y)
+        refused("takes at most [0-9]+ tensors by position; names and values follow", *[None] * 20)
+        refused("'eps' has no value behind it", x, None, y, "eps")
+        refused("a name is expected behind names", x, "y", y, 1, 2)
+        refused("width", x, "y", y, "width", 1)
+        refused("no tensor is given")
 
     def test_every_operator_is_there(self):
         for name in ("rope", "kda_decode", "moe_topk", "quantize"):

@@ -85,6 +85,11 @@ tw_tensor on_gpu(const DLTensor& tensor) {
           .byte_offset = tensor.byte_offset};
 }
 
+bool is_text(const TVMFFIAny& value) {
+  return value.type_index == kTVMFFIRawStr || value.type_index == kTVMFFISmallStr ||
+         value.type_index == kTVMFFIStr;
+}
+
 std::string_view text_of(const TVMFFIAny& value) {
   if (value.type_index == kTVMFFIRawStr) return value.v_c_str;
   if (value.type_index == kTVMFFISmallStr) return {value.v_bytes, value.small_str_len};
@@ -97,21 +102,17 @@ class Call {
   explicit Call(const Operator& op) : op_(op), arguments_(op.schema) {}
 
   void take(std::span<const TVMFFIAny> values) {
-    const std::size_t tensors = op_.schema.tensors.size();
-    if (values.size() > tensors + op_.schema.options.size()) {
-      arguments_.fail("takes " + std::to_string(tensors) + " tensors and " +
-                          std::to_string(op_.schema.options.size()) + " options, not " +
-                          std::to_string(values.size()) + " arguments",
-                      SourceLoc{});
-    }
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      if (values[i].type_index == kTVMFFINone) continue;
-      if (i < tensors) {
-        take_tensor(op_.schema.tensors[i], values[i]);
-      } else {
-        take_option(op_.schema.options[i - tensors].name, values[i]);
+    std::size_t next = 0;
+    for (; next < values.size() && !is_text(values[next]); ++next) {
+      if (next == op_.schema.tensors.size()) {
+        arguments_.fail("takes at most " + std::to_string(next) +
+                            " tensors by position; names and values follow",
+                        SourceLoc{});
       }
+      take_tensor(op_.schema.tensors[next], values[next]);
     }
+    for (; next < values.size(); next += 2)
+      take_named(values.subspan(next));
   }
 
   void run() {
@@ -122,7 +123,21 @@ class Call {
   }
 
  private:
+  /// A name, and its value behind it.
+  void take_named(std::span<const TVMFFIAny> values) {
+    if (!is_text(values[0])) arguments_.fail("a name is expected behind names", SourceLoc{});
+    const std::string_view name = text_of(values[0]);
+    if (values.size() == 1) {
+      arguments_.fail("'" + std::string(name) + "' has no value behind it", SourceLoc{});
+    }
+    for (const TensorSpec& spec : op_.schema.tensors) {
+      if (spec.name == name) return take_tensor(spec, values[1]);
+    }
+    take_option(name, values[1]);
+  }
+
   void take_tensor(const TensorSpec& spec, const TVMFFIAny& value) {
+    if (value.type_index == kTVMFFINone) return;
     const std::string name(spec.name);
     const DLTensor* tensor = tensor_of(value);
     if (tensor == nullptr) arguments_.fail("'" + name + "' is not a tensor", SourceLoc{});
@@ -140,6 +155,8 @@ class Call {
 
   void take_option(std::string_view name, const TVMFFIAny& value) {
     switch (value.type_index) {
+      case kTVMFFINone:  // the default
+        return;
       case kTVMFFIInt:
         return arguments_.set_option(name, std::to_string(value.v_int64), SourceLoc{});
       case kTVMFFIBool:

@@ -8,8 +8,8 @@
 
 namespace tilewright::c {
 
-/// The schema's tensors by position, then its options; None, or nothing at the end, for what is
-/// absent. 0, or -1 with TVM-FFI's error set.
+/// Tensors by the schema's order, None for what is absent; then names, each with its value, of
+/// further tensors and of options. 0, or -1 with TVM-FFI's error set.
 int call_by_tvm_ffi(const Operator& op, const TVMFFIAny* arguments, std::int32_t count,
                     TVMFFIAny* result) noexcept;
 
