@@ -29,8 +29,9 @@ struct ChunkShape {
   int matrices_at() const { return (corrects ? 3 : 2) * vectors_elems(); }
   int matrices_elems() const { return (corrects ? 2 : 1) * matrix_elems(); }
   int decay_at() const { return matrices_at() + matrices_elems(); }
+  int used_elems() const { return decay_at() + 2 * k; }
   /// A multiple of 1024 bytes: what a swizzled tile's address has to be.
-  int record_elems() const { return (decay_at() + 2 * k + 511) / 512 * 512; }
+  int record_elems() const { return (used_elems() + 511) / 512 * 512; }
   std::int64_t record_bytes() const { return std::int64_t{record_elems()} * 2; }
 };
 

@@ -64,7 +64,7 @@ class ScanKernel {
     };
     auto produce = [&] {
       pipe.produce(active, [&](const Value& i, const Value& stage, const Mbarrier& full) {
-        full.arrive_expect_tx(static_cast<int>(s_.record_bytes()));
+        full.arrive_expect_tx(2 * s_.used_elems());
         Value number = (span.first_place + i.to(s64)) * c_.v_heads + v_head.to(s64);
         fetch_record(stage_memory(stage), p_.records(number, _), full);
       });
@@ -88,7 +88,7 @@ class ScanKernel {
 
   /// Each block of the cluster fetches its part of the record for all of them.
   void fetch_record(const Tensor& to, const Tensor& record, const Mbarrier& full) const {
-    int bytes = static_cast<int>(s_.record_bytes()) / c_.cluster;
+    int bytes = 2 * s_.used_elems() / c_.cluster;
     if (c_.cluster == 1) return bulk_load(to(0), record(0), bytes, full);
     Value first = cluster_rank() * (bytes / 2);
     bulk_load_multicast(to(first), record(first), bytes, full, (1 << c_.cluster) - 1);

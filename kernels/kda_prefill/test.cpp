@@ -153,6 +153,64 @@ TEST_F(KdaPrefillChunks, TakesNumbersOfAnySize) {
   }
 }
 
+TEST_F(KdaPrefillChunks, KeepsPrecisionOverManyTokens) {
+  run(op, inputs({.t = 1500, .k = 64, .v = 64}), {{"lower_bound", "-0.02"}});
+}
+
+TEST_F(KdaPrefillChunks, TakesTensorsThatAreNotAlignedForChunks) {
+  run(op, inputs({.t = 70}), safe, {.offset_elems = 1});
+}
+
+TEST_F(KdaPrefillChunks, MayKeepStatesInPlace) {
+  std::vector<Array> given = inputs({.n = 2, .t = 70, .k = 64, .v = 64});
+  std::vector<Array> apart = run(op, given, safe);
+  Arguments arguments(op.schema);
+  arguments.set_option("lower_bound", "-5");
+  std::vector<Buffer> memory;
+  auto place = [&](const char* name, const Array& array) {
+    memory.emplace_back(device, static_cast<std::int64_t>(array.bytes.size()));
+    memory.back().upload(array.bytes);
+    arguments.set(name, make_view(memory.back().address(), array.type, array.shape));
+  };
+  for (const Array& input : given)
+    place(std::string(input.name).c_str(), input);
+  arguments.set("final_state", arguments.tensor("initial_state"));
+  std::size_t states = memory.size() - 1;
+  place("out", apart[0]);
+  Buffer workspace(device, op.workspace_bytes(arguments));
+  arguments.set_workspace({workspace.address(), workspace.size_bytes()});
+  op.launch(device, stream, arguments);
+  stream.synchronize();
+  std::vector<std::byte> found(apart[1].bytes.size());
+  memory[states].download(found);
+  EXPECT_EQ(found, apart[1].bytes);
+}
+
+TEST_F(KdaPrefillChunks, RefusesTooSmallAWorkspace) {
+  std::vector<Array> given = inputs({.t = 70, .k = 64, .v = 64});
+  std::vector<View> views;
+  views.reserve(given.size());
+  for (const Array& input : given)
+    views.push_back(make_view(0x10000 + 0x100000 * views.size(), input.type, input.shape));
+  KdaDecodeTensors tensors{.q = views[0],
+                           .k = views[1],
+                           .v = views[2],
+                           .a = views[3],
+                           .b = views[4],
+                           .A_log = views[5],
+                           .dt_bias = views[6],
+                           .out = make_view(0x9000000, bf16, given[2].shape)};
+  try {
+    plan_kda_prefill(device.properties(), "kda_prefill", tensors);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(
+        error.message(),
+        "kda_prefill: workspace has 0 bytes; chunks of these sequences need 83968, aligned to "
+        "256");
+  }
+}
+
 TEST_F(KdaPrefillChunks, HasManyForms) {
   run_candidates(op, inputs({.t = 70, .hv = 2, .k = 64}), safe);
 }
