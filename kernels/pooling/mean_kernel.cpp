@@ -39,6 +39,7 @@ class PoolMeanKernel {
     barrier();
     Value column = linear_thread_idx() % c_.strip_columns();
     std::vector<Value> of_column;
+    of_column.reserve(static_cast<std::size_t>(c_.warps));
     for (int warp = 0; warp < c_.warps; ++warp)
       of_column.emplace_back(of_warps(warp, column));
     Value total = rows::tree_sum(std::move(of_column));

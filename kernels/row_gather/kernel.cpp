@@ -12,15 +12,15 @@ namespace {
 
 class RowGatherKernel {
  public:
-  explicit RowGatherKernel(const RowGatherPlan& plan) : plan_(plan) {}
+  RowGatherKernel(const RowGatherPlan& plan, const Value& first_id, const Value& scale)
+      : plan_(plan), first_id_(first_id), scale_(scale) {}
 
   void operator()(const Tensor& ids, const Tensor& table, const Tensor& row_scale,
-                  const Tensor& out, const Value& first_id, const Value& scale,
-                  const Value& along) const {
+                  const Tensor& out, const Value& along) const {
     const std::vector<rows::RowShare> shares =
         rows::row_shares(plan_.config.tile, along, out.shape()[0].value(), out.shape()[1].value());
     if_(shares.front().inside, [&] {
-      Value row = Value(ids(shares.front().row)).to(s64) - first_id;
+      Value row = Value(ids(shares.front().row)).to(s64) - first_id_;
       Value exists = row >= 0 && row < to_value(table.shape()[0].value()).to(s64);
       std::vector<Fragment> loaded;  // all on their way before the first store
       for (const rows::RowShare& share : shares) {
@@ -33,7 +33,7 @@ class RowGatherKernel {
         const rows::RowShare& share = shares[j];
         Fragment stored = loaded[j];
         if (plan_.config.mode == GatherMode::convert) {
-          stored = converted(loaded[j], exists, factor, scale).to(out.type());
+          stored = converted(loaded[j], exists, factor).to(out.type());
         }
         Value inside = j == 0 ? constant(pred, true) : share.inside;
         store_if(inside, out(share.row, share.column), stored);
@@ -42,17 +42,18 @@ class RowGatherKernel {
   }
 
  private:
-  Fragment converted(const Fragment& row, const Value& exists, const std::optional<Value>& factor,
-                     const Value& scale) const {
+  Fragment converted(const Fragment& row, const Value& exists,
+                     const std::optional<Value>& factor) const {
     Fragment wide = row.to(f32);
     if (factor) wide = wide * *factor;
     if (!plan_.config.has_scale) return wide;
     return map(wide, [&](const Value& x) {
-      return select(exists, x * scale, 0.0f);  // 0 * scale may be -0
+      return select(exists, x * scale_, 0.0f);  // 0 * scale may be -0
     });
   }
 
   const RowGatherPlan& plan_;
+  Value first_id_, scale_;
 };
 
 }  // namespace
@@ -61,8 +62,13 @@ Traced RowGatherPlan::trace(ptx::Target target) const {
   TraceOptions trace_options{.name = std::string(op) + "_" + std::string(name(table_arg.type)),
                              .target = target,
                              .block = {config.tile.threads, 1, 1}};
-  return tilewright::trace(trace_options, RowGatherKernel(*this), ids_arg, table_arg, scale_arg,
-                           out_arg, ScalarArg{s64, {}}, ScalarArg{f32, {}}, rows::divisor_arg());
+  auto body = [this](const Tensor& ids, const Tensor& table, const Tensor& row_scale,
+                     const Tensor& out, const Value& first_id, const Value& scale,
+                     const Value& along) {
+    RowGatherKernel(*this, first_id, scale)(ids, table, row_scale, out, along);
+  };
+  return tilewright::trace(trace_options, body, ids_arg, table_arg, scale_arg, out_arg,
+                           ScalarArg{s64, {}}, ScalarArg{f32, {}}, rows::divisor_arg());
 }
 
 }  // namespace tilewright

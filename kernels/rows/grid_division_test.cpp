@@ -36,11 +36,14 @@ class GridDivision : public test::DeviceTest {
 
   void check(std::int64_t divisor) {
     std::vector<std::int32_t> n;
+    auto add = [&](std::int64_t number) {
+      if (number >= 0 && number <= kMost) n.push_back(static_cast<std::int32_t>(number));
+    };
     for (std::int64_t near : {std::int64_t{0}, divisor, kMost / divisor / 2 * divisor,
-                              kMost / divisor * divisor, kMost})
+                              kMost / divisor * divisor, kMost}) {
       for (std::int64_t off : {-1, 0, 1})
-        if (near + off >= 0 && near + off <= kMost)
-          n.push_back(static_cast<std::int32_t>(near + off));
+        add(near + off);
+    }
     n.resize(kThreads, 0);
     memory_.upload(std::as_bytes(std::span(n)));
     Parameters parameters;
@@ -52,7 +55,7 @@ class GridDivision : public test::DeviceTest {
     const std::vector<std::int32_t> out = download<std::int32_t>(memory_);
     for (std::size_t i = 0; i < n.size(); ++i) {
       EXPECT_EQ(out[kThreads + i], n[i] / divisor) << n[i] << " / " << divisor;
-      EXPECT_EQ(out[2 * kThreads + i], n[i] % divisor) << n[i] << " % " << divisor;
+      EXPECT_EQ(out[std::size_t{2} * kThreads + i], n[i] % divisor) << n[i] << " % " << divisor;
     }
   }
 
@@ -62,7 +65,7 @@ class GridDivision : public test::DeviceTest {
                      std::array<std::int64_t, 1>{kThreads});
   }
 
-  Buffer memory_{device, 3 * kThreads * 4};
+  Buffer memory_{device, std::int64_t{3} * kThreads * 4};
   View numbers_ = part(0), quotients_ = part(1), remainders_ = part(2);
   std::optional<Kernel> kernel_;
 };
@@ -70,9 +73,10 @@ class GridDivision : public test::DeviceTest {
 TEST_F(GridDivision, IsExactForAllBlocksOfAGrid) {
   for (std::int64_t divisor = 1; divisor <= 40; ++divisor)
     check(divisor);
-  for (int log = 6; log < 31; ++log)
+  for (int log = 6; log < 31; ++log) {
     for (std::int64_t off : {-1, 0, 1})
       check((std::int64_t{1} << log) + off);
+  }
   for (std::int64_t divisor : {std::int64_t{641}, std::int64_t{715827883}, kMost - 1, kMost})
     check(divisor);
 }

@@ -36,6 +36,7 @@ class ConstantDivision : public RunTest {
   void check(Type type, std::int64_t d, bool clear_sign) {
     const std::vector<std::int64_t> numbers = dividends(type, d);
     std::vector<std::uint64_t> raw;
+    raw.reserve(numbers.size());
     for (std::int64_t n : numbers)
       raw.push_back(cut(type, static_cast<std::uint64_t>(n)));
     Data in = vector_of(type, raw);
