@@ -115,6 +115,17 @@ TEST_F(KdaPrefillChunks, KeepsPrecisionWhateverTheDecay) {
   }
 }
 
+/// Gates that saturate on either side, and rates from e^-4 to e^2.
+TEST_F(KdaPrefillChunks, KeepsPrecisionWithSaturatedGates) {
+  std::vector<Array> given = inputs({.t = 200, .h = 1, .hv = 3});
+  change(named(given, "a"), [](double x) { return 200 * x; });
+  Array& rates = named(given, "A_log");
+  rates = make_array("A_log", f32, {3}, std::vector<double>{-4, 0, 2});
+  run(op, given);
+  run(op, given, safe);
+  run(op, given, {{"softplus_beta", "2"}, {"softplus_threshold", "10"}, {"neg_eigval", "true"}});
+}
+
 /// Decays are weak: f32 cannot hold what a strong one leaves of a state that nothing is added to.
 TEST_F(KdaPrefillChunks, KeepsPrecisionWhateverTheStrength) {
   for (double b : {-200.0, 200.0}) {
