@@ -51,22 +51,28 @@ TEST_F(TunedOperators, GiveARowTheSameBitsInEveryBlock) {
              {random("q", f16, {3, 4, 96}), random("k", f16, {3, 2, 96})});
 }
 
-/// Every space that an operator's first problem leads to; its others have the same. Large numbers
-/// of rows are cut down.
+/// Large numbers of rows are cut down.
+Problem small_problem(const Operator& op, std::string_view text) {
+  Problem problem = parse_problem(op.schema, text);
+  for (auto& [name, size] : problem.sizes) {
+    const bool counts = name == "T" || name == "V" || name == "M" || name == "P";
+    if (counts && size > 4096) size = 64;
+  }
+  return problem;
+}
+
+/// Every space that an operator's problems lead to.
 std::map<std::string_view, const tune::Space*> spaces_of_operators() {
   std::map<std::string_view, const tune::Space*> spaces;
   for (const Operator* op : operators()) {
-    if (op->bench_problems.empty()) continue;
-    Problem problem = parse_problem(op->schema, op->bench_problems.front());
-    for (auto& [name, size] : problem.sizes) {
-      const bool counts = name == "T" || name == "V" || name == "M" || name == "P";
-      if (counts && size > 4096) size = 64;
+    for (const std::string_view text : op->bench_problems) {
+      const Problem problem = small_problem(*op, text);
+      const tune::Inputs inputs{op, make_inputs(*op, problem, 0), problem.options};
+      const tune::Watch watch;
+      (void)op->trace(tune::unplaced_arguments(inputs, {}), ptx::Target{90, 'a'});
+      for (const tune::Lookup& lookup : watch.lookups())
+        spaces.emplace(lookup.space->name, lookup.space);
     }
-    const tune::Inputs inputs{op, make_inputs(*op, problem, 0), problem.options};
-    const tune::Watch watch;
-    (void)op->trace(tune::unplaced_arguments(inputs, {}), ptx::Target{90, 'a'});
-    for (const tune::Lookup& lookup : watch.lookups())
-      spaces.emplace(lookup.space->name, lookup.space);
   }
   return spaces;
 }
