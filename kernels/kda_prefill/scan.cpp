@@ -398,8 +398,8 @@ Traced ChunkScanPlan::trace(ptx::Target target) const {
       .name = op + "_scan_" + std::to_string(config.q_heads) + "x" + std::to_string(config.v_heads),
       .target = target,
       .block = {config.scan_threads(), 1, 1},
-      .min_blocks_per_sm = 1,
-      .cluster = {config.cluster, 1, 1}};
+      .min_blocks_per_sm = 1};
+  if (config.cluster > 1) trace_options.cluster = {config.cluster, 1, 1};
   using Maybe = std::optional<Tensor>;
   auto body = [this](const Tensor& v, const Maybe& cu_seqlens, const Maybe& state,
                      const Maybe& indices, const Tensor& out, const Maybe& final_state,
