@@ -19,14 +19,14 @@ mkdir -p "$build/include"
 cp /usr/include/xxhash.h "$build/include/"
 cmake -S /usr/src/googletest -B "$build/googletest" "${toolchain[@]}" -DCMAKE_BUILD_TYPE=Release -DBUILD_GMOCK=OFF \
   "-DCMAKE_INSTALL_PREFIX=$build/prefix" >/dev/null
-cmake --build "$build/googletest" --target install >/dev/null
+cmake --build "$build/googletest" --target install -j "$(nproc)" >/dev/null
 cmake -S . -B "$build/tilewright" "${toolchain[@]}" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DTILEWRIGHT_WERROR=ON \
   "-DXXHASH_INCLUDE_DIR=$build/include" "-DGTest_DIR=$build/prefix/lib/cmake/GTest" \
   -DTILEWRIGHT_CLI=OFF -DTILEWRIGHT_EXAMPLES=OFF -DTILEWRIGHT_BENCH=OFF >/dev/null
 if [ -z "$emulator" ]; then # tests are asked for their names when they are linked
-  cmake --build "$build/tilewright" --target tilewright_emu
+  cmake --build "$build/tilewright" --target tilewright_emu -j "$(nproc)"
   exit
 fi
-cmake --build "$build/tilewright" --target ptx_test emu_test
+cmake --build "$build/tilewright" --target ptx_test emu_test -j "$(nproc)"
 "$emulator" -L /usr/aarch64-linux-gnu "$build/tilewright/ptx_test" --gtest_filter='Semantics*'
 "$emulator" -L /usr/aarch64-linux-gnu "$build/tilewright/emu_test" --gtest_filter='-Mutation*:*Schedule*'

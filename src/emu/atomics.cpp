@@ -139,6 +139,31 @@ void update_elements(const Update& u, unsigned lane, const std::byte* data, std:
   }
 }
 
+/// Writes the bytes; 1 if they differ from what was there.
+template <std::size_t bytes>
+std::uint64_t replace_bytes(std::byte* data, const std::byte* fresh) {
+  const std::uint64_t differs = std::memcmp(fresh, data, bytes) != 0 ? 1 : 0;
+  std::memcpy(data, fresh, bytes);
+  return differs;
+}
+std::uint64_t replace(std::byte* data, const std::byte* fresh, std::int64_t bytes) {
+  switch (bytes) {
+    case 2:
+      return replace_bytes<2>(data, fresh);
+    case 4:
+      return replace_bytes<4>(data, fresh);
+    case 8:
+      return replace_bytes<8>(data, fresh);
+    case 16:
+      return replace_bytes<16>(data, fresh);
+    default:
+      break;
+  }
+  const bool differs = std::memcmp(fresh, data, static_cast<std::size_t>(bytes)) != 0;
+  std::memcpy(data, fresh, static_cast<std::size_t>(bytes));
+  return differs ? 1 : 0;
+}
+
 void update_lane(const Update& u, unsigned lane, Space space, std::uint64_t address) {
   Exec& x = u.x;
   const std::int64_t bytes = u.info.bytes * u.info.vec;
@@ -163,8 +188,7 @@ void update_lane(const Update& u, unsigned lane, Space space, std::uint64_t addr
   } else {
     update_elements(u, lane, l.data, fresh, space);
   }
-  if (std::memcmp(fresh, l.data, static_cast<std::size_t>(bytes)) != 0) x.run->changed();
-  std::memcpy(l.data, fresh, static_cast<std::size_t>(bytes));
+  x.run->version += replace(l.data, fresh, bytes);
   set_initialized(l, 0, bytes, true);
   release_word(x, lane, key, u.info, true);
 }

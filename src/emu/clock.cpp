@@ -23,12 +23,41 @@ void Clock::raise(const Clock& other) {
 
 namespace {
 
+/// Is `a` at least `b.at` for the agents of [begin, end), where its floor is `least`?
+bool covers(const Clock& a, const Clock& b, std::uint32_t least, std::size_t begin,
+            std::size_t end) {
+  end = std::min(end, b.at.size());
+  const std::size_t both = std::clamp(a.at.size(), begin, std::max(begin, end));
+  const std::size_t common = std::min(both, end);
+  constexpr std::size_t kPiece = 32;  // vector code, and an early end
+  for (std::size_t i = begin; i < common; i += kPiece) {
+    bool above = false;
+    for (std::size_t j = i; j < std::min(i + kPiece, common); ++j)
+      above |= b.at[j] > std::max(a.at[j], least);
+    if (above) return false;
+  }
+  bool above = false;
+  for (std::size_t i = both; i < end; ++i)
+    above |= b.at[i] > least;
+  return !above;
+}
+
 bool covers(const Clock& a, const Clock& b) {
   if (a.floor.epoch < b.floor.epoch || a.floor.copies < b.floor.copies) return false;
-  for (std::uint32_t i = 0; i < b.at.size(); ++i) {
-    if (a[i] < b.at[i]) return false;
+  const std::size_t threads = a.floor.threads;
+  return covers(a, b, a.floor.epoch, 0, threads) &&
+         covers(a, b, a.floor.copies, threads, 2 * threads) &&
+         covers(a, b, 0, 2 * threads, b.at.size());
+}
+
+/// Raises a clock that nobody else has in place.
+void accumulate(ClockRef& sum, const ClockRef& more) {
+  if (!more || sum == more) return;
+  if (sum && sum.use_count() == 1) {
+    const_cast<Clock&>(*sum).raise(*more);  // made by make_shared<Clock>
+  } else {
+    sum = join(sum, more);
   }
-  return true;
 }
 
 }  // namespace
@@ -77,6 +106,25 @@ bool LaneClocks::compare_epochs() {
     differ |= e ^ epoch[0];
   together = differ == 0;
   return together;
+}
+
+void accumulate(SnapshotRef& sum, const SnapshotRef& more) {
+  if (!more || sum == more) return;
+  if (!sum || sum.use_count() != 1 || sum->size() != more->size()) {
+    sum = join(sum, more);
+    return;
+  }
+  for (std::size_t i = 0; i < more->size(); ++i) {
+    if ((*sum)[i].block != (*more)[i].block) {
+      sum = join(sum, more);
+      return;
+    }
+  }
+  auto& known = const_cast<Snapshot&>(*sum);  // made by make_shared<Snapshot>
+  for (std::size_t i = 0; i < more->size(); ++i) {
+    accumulate(known[i].generic, (*more)[i].generic);
+    accumulate(known[i].async, (*more)[i].async);
+  }
 }
 
 void LaneClocks::split() {

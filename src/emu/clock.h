@@ -51,6 +51,8 @@ using Snapshot = std::vector<Known>;
 using SnapshotRef = std::shared_ptr<const Snapshot>;
 
 SnapshotRef join(const SnapshotRef& a, const SnapshotRef& b);
+/// sum = join(sum, more), in place where nobody else has `sum`.
+void accumulate(SnapshotRef& sum, const SnapshotRef& more);
 
 /// What a release by some thread hands on, and how far: kept by synchronisation words.
 struct Released {

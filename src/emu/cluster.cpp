@@ -51,10 +51,10 @@ Flow exec_barrier_cluster(Exec& x, const Inst& in) {
       std::uint64_t& mine = c.arrived_phase[base + x.warp->thread(lane)];
       if (mine > c.phase) misuse(x, lane, "arrives at the cluster's barrier twice without a wait");
       mine = c.phase + 1;
-      if (!in.info->has<"relaxed">()) {
-        c.arriving = join(c.arriving, release_snapshot(*x.warp, lane));
-      }
       ++c.arrived;
+    }
+    if (!in.info->has<"relaxed">()) {
+      accumulate(c.arriving, release_lanes(*x.warp, x.mask));
     }
     if (c.arrived >= c.live) complete(c);
     return Flow::next;

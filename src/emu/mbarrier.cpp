@@ -100,6 +100,65 @@ void expect(Exec& x, unsigned lane, Mbarrier& m, std::int64_t bytes) {
   }
 }
 
+/// The operand is the same in all lanes of the mask.
+bool is_uniform(const Exec& x, const Slot& slot) {
+  if (!slot.in_frame) return true;
+  const auto alike = [&](const auto* lanes) {
+    const auto first = lanes[std::countr_zero(x.mask)];
+    std::uint64_t differ = 0;
+    for_lanes(x.mask, [&](unsigned lane) { differ |= lanes[lane] ^ first; });
+    return differ == 0;
+  };
+  if (slot.cls == Class::b32) return alike(x.lanes<const std::uint32_t>(slot));
+  return slot.cls == Class::b64 && alike(x.lanes<const std::uint64_t>(slot));
+}
+
+/// The lanes that stand for all of the mask where they know the same: the first and the last.
+/// Whoever wrote the object, one of them is another thread.
+struct Ends {
+  unsigned first, last;
+  explicit Ends(std::uint32_t mask)
+      : first(static_cast<unsigned>(std::countr_zero(mask))),
+        last(31U - static_cast<unsigned>(std::countl_zero(mask))) {}
+};
+
+/// The object that all lanes name, used by all of them; null if something is amiss.
+Mbarrier* find_together(Exec& x, Place8 p) {
+  const Ends ends(x.mask);
+  Mbarrier* m = find_mbarrier(x, ends.first, p.space, p.address);
+  if (m == nullptr || !touch(x, ends.first, p, Access::atomic, Strength::cluster)) return nullptr;
+  if (ends.last == ends.first) return m;
+  find_mbarrier(x, ends.last, p.space, p.address);
+  touch(x, ends.last, p, Access::atomic, Strength::cluster);
+  return m;
+}
+
+/// Plain arrivals of all lanes, once each, in one phase. False, with nothing done, if they are not.
+bool arrive_together(Exec& x, const Inst& in) {
+  const OpInfo& info = *in.info;
+  const Slot& address = operand(in, 1);
+  const bool plain = info.operands == 2 && !info.has<"noComplete">() && !info.has<"arrive_drop">();
+  if (!plain || x.warp->clocks.each || !is_uniform(x, address)) return false;
+  const Place8 p = place_of(
+      info, x.value(address, Ends(x.mask).first) + static_cast<std::uint64_t>(info.offset[1]));
+  const auto lanes = static_cast<std::uint32_t>(std::popcount(x.mask));
+  const bool shared = p.space == Space::shared || p.space == Space::shared_cluster;
+  const Block* owner = shared ? owner_of(x, p.address) : nullptr;
+  if (owner == nullptr) return false;
+  const auto known = owner->mbarriers.find(static_cast<std::uint32_t>(p.address & 0xffffff));
+  if (known == owner->mbarriers.end() || known->second.pending < lanes) return false;
+  Mbarrier* m = find_together(x, p);
+  if (m == nullptr) return true;
+  if (!info.has<"relaxed">()) accumulate(m->arriving, release_lanes(*x.warp, x.mask));
+  const Slot& state = operand(in, 0);
+  for (std::uint32_t left = x.mask; left != 0; left &= left - 1, --m->pending) {
+    if (state.cls == Class::sink) continue;
+    x.set(state, static_cast<unsigned>(std::countr_zero(left)), state_of(*m));
+  }
+  settle(*x.run, *m);
+  return true;
+}
+
 void arrive(Exec& x, const Inst& in, unsigned lane, Place8 p) {
   const bool with_tx = in.info->has<"expect_tx">();
   const bool relaxed = in.info->has<"relaxed">();
@@ -120,7 +179,7 @@ void arrive(Exec& x, const Inst& in, unsigned lane, Place8 p) {
                " arrivals are pending");
     return;
   }
-  if (!relaxed) m->arriving = join(m->arriving, release_snapshot(*x.warp, lane));
+  if (!relaxed) accumulate(m->arriving, release_snapshot(*x.warp, lane));
   m->pending -= count;
   if (in.info->has<"arrive_drop">()) m->expected -= std::min(count, m->expected);
   if (in.info->has<"noComplete">() && m->pending == 0 && m->tx == 0) {
@@ -141,8 +200,35 @@ void change_tx(Exec& x, const Inst& in, unsigned lane, Place8 p) {
   }
 }
 
+bool is_complete(const Mbarrier& m, std::uint64_t state, bool parity) {
+  return parity ? (m.phase & 1) != (state & 1) : m.phase > state >> 24;
+}
+
+/// All lanes look at one object, with one phase in mind.
+void wait_together(Exec& x, const Inst& in) {
+  const unsigned lane = Ends(x.mask).first;
+  const Place8 p = place_of(
+      *in.info, x.value(operand(in, 1), lane) + static_cast<std::uint64_t>(in.info->offset[1]));
+  const Mbarrier* m = find_together(x, p);
+  const bool done =
+      m == nullptr || is_complete(*m, x.value(operand(in, 2), lane), in.info->has<"parity">());
+  if (m != nullptr && done && !in.info->has<"relaxed">()) {
+    acquire_lanes(*x.warp, x.mask, m->completed);
+  }
+  const Slot& answer = operand(in, 0);
+  auto& lanes = *x.lanes<std::uint32_t>(answer);
+  lanes = done ? lanes | x.mask : lanes & ~x.mask;
+  x.defined(answer) |= x.mask;
+  if (!done) x.split->polled = true;
+}
+
 /// Lanes that see the phase complete; they acquire.
 void wait(Exec& x, const Inst& in) {
+  if (!x.warp->clocks.each && operand(in, 0).cls == Class::pred && is_uniform(x, operand(in, 1)) &&
+      is_uniform(x, operand(in, 2))) {
+    wait_together(x, in);
+    return;
+  }
   const bool parity = in.info->has<"parity">();
   std::uint32_t done = 0;
   SnapshotRef snapshot;
@@ -161,9 +247,7 @@ void wait(Exec& x, const Inst& in) {
       done |= 1U << lane;
       continue;
     }
-    const std::uint64_t arg = x.value(operand(in, 2), lane);
-    const bool complete = parity ? (m->phase & 1) != (arg & 1) : m->phase > arg >> 24;
-    if (!complete) continue;
+    if (!is_complete(*m, x.value(operand(in, 2), lane), parity)) continue;
     done |= 1U << lane;
     if (m->completed != snapshot) flush();
     snapshot = m->completed;
@@ -180,8 +264,9 @@ void wait(Exec& x, const Inst& in) {
 /// Every lane waits for a phase that is not complete. Anything odd is left to wait().
 bool must_sleep(const Exec& x, const Inst& in) {
   const bool parity = in.info->has<"parity">();
-  const auto* states = &operand(in, 2);
-  for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
+  const bool alike = is_uniform(x, operand(in, 1)) && is_uniform(x, operand(in, 2));
+  const std::uint32_t lanes = alike ? x.mask & (0 - x.mask) : x.mask;  // or the first one
+  for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));
     const std::uint64_t at =
         x.value(operand(in, 1), lane) + static_cast<std::uint64_t>(in.info->offset[1]);
@@ -191,9 +276,7 @@ bool must_sleep(const Exec& x, const Inst& in) {
     if (owner == nullptr) return false;
     const auto it = owner->mbarriers.find(static_cast<std::uint32_t>(p.address & 0xffffff));
     if (it == owner->mbarriers.end()) return false;
-    const std::uint64_t state = x.value(*states, lane);
-    const std::uint64_t phase = it->second.phase;
-    if (parity ? (phase & 1) != (state & 1) : phase > state >> 24) return false;
+    if (is_complete(it->second, x.value(operand(in, 2), lane), parity)) return false;
   }
   return true;
 }
@@ -277,7 +360,7 @@ void settle(Run& run, Mbarrier& m) {
 
 void complete_tx(Run& run, Mbarrier& m, std::int64_t bytes, const SnapshotRef& released) {
   m.tx -= bytes;
-  m.arriving = join(m.arriving, released);
+  accumulate(m.arriving, released);
   settle(run, m);
 }
 
@@ -295,6 +378,7 @@ Flow exec_mbarrier(Exec& x, const Inst& in) {
     return Flow::next;
   }
   const bool arrives = in.info->has<"arrive">() || in.info->has<"arrive_drop">();
+  if (arrives && arrive_together(x, in)) return Flow::next;
   const int address = arrives ? 1 : 0;
   for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));

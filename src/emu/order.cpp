@@ -65,6 +65,7 @@ std::uint64_t word_key(const Exec& x, Space space, std::uint64_t address) {
 
 void release_word(Exec& x, unsigned lane, std::uint64_t key, const OpInfo& info, bool keep) {
   Knowledge& k = x.warp->clocks.lane(lane);
+  if (keep && !releases(info.order) && !k.fenced) return;
   Released r;
   r.block = x.block->number;
   r.cluster = x.block->cluster->number;
@@ -91,6 +92,7 @@ void release_word(Exec& x, unsigned lane, std::uint64_t key, const OpInfo& info,
 }
 
 void acquire_word(Exec& x, unsigned lane, std::uint64_t key, const OpInfo& info) {
+  if (x.run->sync_words.empty()) return;
   auto it = x.run->sync_words.find(key);
   if (it == x.run->sync_words.end()) return;
   const std::uint8_t scope = scope_number(info);

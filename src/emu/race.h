@@ -95,6 +95,8 @@ void raise_epochs(Warp& warp, std::uint32_t mask);
 std::shared_ptr<Clock> own_clock(Warp& warp, std::uint32_t mask);
 /// What a lane hands on when it releases now; begins a new epoch for it.
 SnapshotRef release_snapshot(Warp& warp, unsigned lane);
+/// What the lanes of `mask` hand on together.
+SnapshotRef release_lanes(Warp& warp, std::uint32_t mask);
 void acquire_snapshot(Warp& warp, unsigned lane, const SnapshotRef& snapshot);
 /// The same for several lanes; keeps their knowledge common where it is.
 void acquire_lanes(Warp& warp, std::uint32_t mask, const SnapshotRef& snapshot);

@@ -146,6 +146,12 @@ std::shared_ptr<Clock> own_clock(Warp& warp, std::uint32_t mask) {
   auto out = std::make_shared<Clock>();
   out->floor = warp.block->floor;
   const Clock* last = nullptr;
+  if (mask != 0 && !c.each) {
+    if (c.common.generic) out->raise(*c.common.generic);
+    last = c.common.generic.get();
+    const std::size_t end = warp.thread(31U - static_cast<unsigned>(std::countl_zero(mask))) + 1;
+    if (out->at.size() < end) out->at.resize(end);
+  }
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));
     const Clock* known = c.lane(lane).generic.get();
@@ -221,6 +227,19 @@ SnapshotRef release_snapshot(Warp& warp, unsigned lane) {
   const Knowledge& k = warp.clocks.lane(lane);
   SnapshotRef out = with_own(k, warp.block->number, own_clock(warp, 1U << lane), k.async);
   raise_epochs(warp, 1U << lane);
+  return out;
+}
+
+SnapshotRef release_lanes(Warp& warp, std::uint32_t mask) {
+  if (warp.clocks.each) {
+    SnapshotRef out;
+    for (std::uint32_t left = mask; left != 0; left &= left - 1)
+      out = join(out, release_snapshot(warp, static_cast<unsigned>(std::countr_zero(left))));
+    return out;
+  }
+  const Knowledge& k = warp.clocks.common;
+  SnapshotRef out = with_own(k, warp.block->number, own_clock(warp, mask), k.async);
+  raise_epochs(warp, mask);
   return out;
 }
 
