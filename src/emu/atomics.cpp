@@ -8,6 +8,7 @@
 #include "emu/order.h"
 #include "emu/traffic.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -119,13 +120,23 @@ void update16(const Update& u, unsigned lane, std::byte* data, std::byte* fresh)
   }
 }
 
+/// An element of 2, 4 or 8 bytes.
+std::uint64_t element_at(const std::byte* data, std::int64_t bytes) {
+  const auto load = [data]<class T>(T value) -> std::uint64_t {
+    std::memcpy(&value, data, sizeof value);
+    return value;
+  };
+  return bytes == 4   ? load(std::uint32_t{})
+         : bytes == 8 ? load(std::uint64_t{})
+                      : load(std::uint16_t{});
+}
+
 void update_elements(const Update& u, unsigned lane, const std::byte* data, std::byte* fresh,
                      Space space) {
   const std::int64_t bytes = u.info.bytes;
   const std::uint64_t keep = bytes >= 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * bytes)) - 1;
   for (int i = 0; i < u.info.vec; ++i) {
-    std::uint64_t old = 0;
-    std::memcpy(&old, data + i * bytes, static_cast<std::size_t>(bytes));
+    const std::uint64_t old = element_at(data + i * bytes, bytes);
     const std::uint64_t value = u.x.value(u.slot(u.value, i), lane) & keep;
     std::uint64_t result = old;
     if (u.info.atom == AtomOp::cas) {
@@ -193,6 +204,112 @@ void update_lane(const Update& u, unsigned lane, Space space, std::uint64_t addr
   release_word(x, lane, key, u.info, true);
 }
 
+/// Updates of one page, or of shared memory, by a warp that neither acquires nor releases by them.
+class TogetherUpdate {
+ public:
+  TogetherUpdate(const Update& u, Space space, const Addresses& a) : u_(u), x_(u.x), a_(a) {
+    possible_ = u.info.vec == 1 && (u.info.bytes == 4 || u.info.bytes == 8) && plain() &&
+                (space == Space::global || space == Space::shared) && find(space);
+  }
+  /// False, with nothing done, if some lane needs a closer look.
+  bool run(Space space) {
+    if (!possible_ || (place_.shadowed && !note())) return false;
+    std::uint64_t changes = 0;
+    const bool flush = space == Space::global;
+    const bool wide = u_.info.bytes == 8;
+    for_lanes(a_.mask, [&](unsigned lane) {
+      std::byte* data = place_.data + (a_.at[lane] - first_);
+      changes += wide ? update<std::uint64_t>(lane, data, flush)
+                      : update<std::uint32_t>(lane, data, flush);
+    });
+    if (u_.result >= 0) x_.defined(u_.slot(u_.result, 0)) |= a_.mask;
+    x_.run->version += changes;
+    return true;
+  }
+
+ private:
+  const Update& u_;
+  Exec& x_;
+  const Addresses& a_;
+  Located place_;
+  std::uint64_t first_ = ~std::uint64_t{0};
+  bool possible_ = false;
+
+  bool plain() const {
+    const LaneClocks& c = x_.warp->clocks;
+    const Order order = u_.info.order;
+    const Class cls = u_.info.bytes == 8 ? Class::b64 : Class::b32;
+    const bool fits = u_.slot(u_.value, 0).cls == cls &&
+                      (u_.result < 0 || u_.slot(u_.result, 0).cls == cls) &&
+                      (u_.info.atom != AtomOp::cas || u_.slot(u_.compare, 0).cls == cls);
+    return fits && (order == Order::weak || order == Order::relaxed) &&
+           x_.run->sync_words.empty() && !c.each && !c.common.fenced;
+  }
+  bool find(Space space) {
+    const auto bytes = static_cast<std::uint64_t>(u_.info.bytes);
+    std::uint64_t last = 0, odd = 0;
+    for_lanes(a_.mask, [&](unsigned lane) {
+      first_ = std::min(first_, a_.at[lane]);
+      last = std::max(last, a_.at[lane]);
+      odd |= a_.at[lane] & (bytes - 1);
+    });
+    const std::uint64_t all = last + bytes - first_;
+    if (odd != 0 || all > static_cast<std::uint64_t>(kPageBytes)) return false;
+    const auto count = static_cast<std::int64_t>(all);
+    return locate_quietly(x_, space, first_, count, Purpose::update, place_) &&
+           is_initialized(place_, 0, count);
+  }
+  /// Strong accesses of this block, and those that all of it know of, are no conflict.
+  bool note() {
+    Strength strength = strength_of(u_.info);
+    if (strength == Strength::weak) strength = Strength::gpu;
+    const auto words = static_cast<std::uint64_t>(u_.info.bytes / 4);
+    const Settled settled(x_, place_.target);
+    const std::uint32_t block = x_.block->number;
+    std::uint64_t last = 0;
+    for_lanes(a_.mask, [&](unsigned lane) { last = std::max(last, a_.at[lane] - first_); });
+    const ShadowView view = place_.target.map->view(place_.target.word, last / 4 + words);
+    const auto harmless = [&](Record r) {
+      return settled(r.bits) || (r.block() == block && r.scope() != 0);
+    };
+    bool good = true;
+    for_lanes(a_.mask, [&](unsigned lane) {
+      for (std::uint64_t i = 0; i < words; ++i) {
+        const std::uint64_t word = (a_.at[lane] - first_) / 4 + i;
+        good &= harmless({view.writer[word]}) && harmless({view.reader[word]});
+      }
+    });
+    if (!good) return false;
+    const auto scope = static_cast<std::uint32_t>(strength);
+    for_lanes(a_.mask, [&](unsigned lane) {
+      for (std::uint64_t i = 0; i < words; ++i) {
+        const std::uint64_t word = (a_.at[lane] - first_) / 4 + i;
+        view.writer[word] =
+            Record::make(x_.warp->clocks.epoch[lane], block, x_.warp->thread(lane), scope, 15).bits;
+        view.writer_pc[word] = x_.pc;
+        view.reader[word] = 0;
+      }
+    });
+    return true;
+  }
+  /// 1 if the element changed.
+  template <class T>
+  std::uint64_t update(unsigned lane, std::byte* data, bool flush) const {
+    T old;
+    std::memcpy(&old, data, sizeof old);
+    const T value = x_.lanes<const T>(u_.slot(u_.value, 0))[lane];
+    T fresh;
+    if (u_.info.atom == AtomOp::cas) {
+      fresh = old == value ? x_.lanes<const T>(u_.slot(u_.compare, 0))[lane] : old;
+    } else {
+      fresh = static_cast<T>(combine(u_.info.atom, u_.info.type, old, value, flush));
+    }
+    std::memcpy(data, &fresh, sizeof fresh);
+    if (u_.result >= 0) x_.lanes<T>(u_.slot(u_.result, 0))[lane] = old;
+    return fresh != old ? 1 : 0;
+  }
+};
+
 }  // namespace
 
 std::uint64_t combine(AtomOp op, Type type, std::uint64_t a, std::uint64_t b, bool flush) {
@@ -221,7 +338,9 @@ Flow exec_atomic(Exec& x, const Inst& in) {
   if (info.atom == AtomOp::cas) defined &= x.defined(u.slot(u.compare, 0));
   if ((x.mask & ~defined) != 0) report_undefined(x, x.mask & ~defined, "operand of an atomic");
   x.grid->report.counters.atomics += static_cast<std::uint64_t>(std::popcount(a.mask));
-  for (std::uint32_t left = a.mask; left != 0; left &= left - 1) {
+  std::uint32_t each = a.mask;
+  if (TogetherUpdate(u, info.space, a).run(info.space)) each = 0;
+  for (std::uint32_t left = each; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));
     std::uint64_t at = a.at[lane];
     Space space = info.space;
