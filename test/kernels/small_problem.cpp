@@ -29,6 +29,8 @@ struct Extra {
 };
 constexpr Extra kExtra[] = {
     {"kda_commit", "S=2,HV=2,V=128,K=128,N=2,T=4"},
+    {"gated_delta_rule", "TOKENS=320,H=1,K=128,HV=1,V=128,S=1,mode=prefill"},
+    {"lightning_attention", "T=320,H=1,K=128,HV=1,V=128,S=1,state=f32,cu_seqlens=s32"},
     {"kda_prefill", "N=1,T=320,H=1,K=128,HV=1,V=128,A_log=f32,dt_bias=f32,lower_bound=-5"},
     {"moe_dispatch", "T=256,K=8,H=128,x=bf16,experts=16,variant=replicated"},
     {"rope_table", "rotary_dim=64,max_position=33,scaling=yarn,factor=4"}};
