@@ -17,14 +17,11 @@ namespace {
 struct Corner {
   Value batch, m, n;  ///< s64
 };
-/// Blocks go down the rows of a band, then along it: what they write lies closer together.
-Corner corner_of(const TransposeConfig& config, const Value& tiles_of_band, const Value& tiles) {
+Corner corner_of(const TransposeConfig& config, const Value& tiles_n, const Value& tiles) {
   const rows::Divided batch = rows::divided(block_idx().x, tiles);
-  const rows::Divided band = rows::divided(batch.remainder, tiles_of_band);
-  Value tile_m = band.quotient * config.band + band.remainder % config.band;
-  Value tile_n = band.remainder / config.band;
-  return {batch.quotient.to(s64), tile_m.to(s64) * config.tile_m(),
-          tile_n.to(s64) * config.tile_n()};
+  const rows::Divided tile = rows::divided(batch.remainder, tiles_n);
+  return {batch.quotient.to(s64), tile.quotient.to(s64) * config.tile_m(),
+          tile.remainder.to(s64) * config.tile_n()};
 }
 
 /// Accesses of words where a side's offsets allow it, through a tile in shared memory whose rows
@@ -33,9 +30,9 @@ class SharedTranspose {
  public:
   explicit SharedTranspose(const TransposeConfig& config) : c_(config) {}
 
-  void operator()(const Tensor& src, const Tensor& dst, const Value& tiles_of_band,
+  void operator()(const Tensor& src, const Tensor& dst, const Value& tiles_n,
                   const Value& tiles) const {
-    const Corner corner = corner_of(c_, tiles_of_band, tiles);
+    const Corner corner = corner_of(c_, tiles_n, tiles);
     const int pitch = c_.tile_n() + std::max(1, 32 / bits(src.type()));
     Tensor tile = shared(src.type(), Layout(Shape{c_.tile_m(), c_.tile_n()}, Stride{pitch, 1}));
     Value rows = left(src.shape()[1].value(), corner.m, c_.tile_m());
@@ -104,10 +101,10 @@ class SharedTranspose {
 struct DirectTranspose {
   TransposeConfig config;
 
-  void operator()(const Tensor& src, const Tensor& dst, const Value& tiles_of_band,
+  void operator()(const Tensor& src, const Tensor& dst, const Value& tiles_n,
                   const Value& tiles) const {
     const int side = config.access;
-    const Corner corner = corner_of(config, tiles_of_band, tiles);
+    const Corner corner = corner_of(config, tiles_n, tiles);
     Value across = linear_thread_idx() % config.across;
     Value down = linear_thread_idx() / config.across;
     const Value& batch = corner.batch;

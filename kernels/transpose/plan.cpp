@@ -40,9 +40,8 @@ View as_batch(const View& view, std::string_view which, const rows::Caller& call
 std::string to_string(const TransposeConfig& c) {
   return std::string(c.method == TransposeMethod::direct ? "direct" : "shared") +
          " v=" + std::to_string(c.access) + " t=" + std::to_string(c.threads) + "/" +
-         std::to_string(c.across) + " b=" + std::to_string(c.band) +
-         " r=" + std::to_string(c.read_elems) + " w=" + std::to_string(c.write_elems) +
-         " m=" + std::to_string(c.shared_rows);
+         std::to_string(c.across) + " r=" + std::to_string(c.read_elems) +
+         " w=" + std::to_string(c.write_elems) + " m=" + std::to_string(c.shared_rows);
 }
 
 TransposePlan plan_transpose(const DeviceProperties& device, const View& src, const View& dst,
@@ -75,8 +74,7 @@ TransposePlan plan_transpose(const DeviceProperties& device, const View& src, co
         std::min(word, rows::common_vector(plan.src.type, std::array{plan.dst}));
     plan.config.shared_rows = 64 * std::min(word, 2);  // more bytes of dst side by side
   }
-  const std::int64_t band = plan.config.band;
-  plan.tiles_m = rows::ceil_div(from[1], plan.config.tile_m() * band) * band;
+  plan.tiles_m = rows::ceil_div(from[1], plan.config.tile_m());
   plan.tiles_n = rows::ceil_div(from[2], plan.config.tile_n());
   std::int64_t tiles = from[0] * plan.tiles_m * plan.tiles_n;
   if (tiles > 2'147'483'647) {
@@ -89,7 +87,7 @@ TransposePlan plan_transpose(const DeviceProperties& device, const View& src, co
 }
 
 std::string TransposePlan::key() const {
-  return "transpose/3 " + to_string(config) + " | " + to_string(src_arg) + " | " +
+  return "transpose/2 " + to_string(config) + " | " + to_string(src_arg) + " | " +
          to_string(dst_arg);
 }
 
@@ -97,7 +95,7 @@ Parameters TransposePlan::parameters() const {
   Parameters parameters;
   pack(parameters, src_arg, src);
   pack(parameters, dst_arg, dst);
-  parameters.add(rows::divisor_parameter(tiles_n * config.band));
+  parameters.add(rows::divisor_parameter(tiles_n));
   parameters.add(rows::divisor_parameter(tiles_m * tiles_n));
   return parameters;
 }

@@ -21,7 +21,6 @@ struct TransposeConfig {
   int access = 1;  ///< elements: the side of a thread's square
   int threads = 256;
   int across = 64;                      ///< threads side by side along src's rows
-  int band = 1;                         ///< tiles one above the other that follow one another
   int read_elems = 1, write_elems = 1;  ///< of an access through shared memory
   int shared_rows = 64;                 ///< of a tile there
   friend bool operator==(const TransposeConfig&, const TransposeConfig&) = default;
@@ -39,7 +38,7 @@ struct TransposePlan {
   TensorArg src_arg, dst_arg;
   TransposeConfig config;
   LaunchConfig launch;
-  std::int64_t tiles_m = 1, tiles_n = 1;  ///< whole bands: tiles may lie beyond the rows
+  std::int64_t tiles_m = 1, tiles_n = 1;
 
   std::string key() const;
   Traced trace(ptx::Target target) const;
