@@ -1,44 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the runtime's promises: cache hits, bundles, cold specialisation, and launches beside
-// the bare driver call. Those that need a GPU skip themselves where there is none.
+// Measures the runtime's promises: cache hits, cold specialisation, and launches beside the bare
+// driver call. Those that need a GPU skip themselves where there is none.
+#include "bench/long_kernel.h"
 #include "runtime/cuda_driver.h"
 #include "runtime/process.h"
 #include "tilewright/buffer.h"
 #include "tilewright/cache.h"
 
 #include <benchmark/benchmark.h>
-#include <chrono>
 #include <optional>
 #include <string>
 
 namespace tilewright {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-constexpr const char* kFrontKey =
-    "rms_norm v1 x=bf16(?,4096):(?{div=8},1) align=16 w=bf16(4096):(1) eps=1e-06 warps=4 rows=1";
-const ptx::Target kSm90a{90, 'a'};
-
-/// A kernel of about `instructions` that the assembler cannot shorten; `seed` makes the text new.
-KernelSource long_kernel(int instructions, int seed) {
-  std::string text =
-      ".version 8.0\n.target sm_90a\n.address_size 64\n"
-      ".visible .entry chain(.param .u64 data)\n{\n"
-      "  .reg .u64 %rd<2>; .reg .u32 %r<3>;\n"
-      "  ld.param.u64 %rd1, [data];\n  ld.global.u32 %r1, [%rd1];\n  mov.u32 %r2, " +
-      std::to_string(seed) + ";\n";
-  for (int i = 0; i < instructions; i += 2) {
-    text += "  mad.lo.u32 %r1, %r1, %r2, " + std::to_string(i + 3) + ";\n";
-    text += "  xor.b32 %r2, %r2, %r1;\n";
-  }
-  return {
-      .ptx = text + "  st.global.u32 [%rd1], %r2;\n  ret;\n}\n", .entry = "chain", .metadata = {}};
-}
 
 Device first_device() { return Device::open(Device::cuda_count() > 0 ? "cuda:0" : "emu:sm_90a"); }
 
@@ -83,78 +57,6 @@ void disk_hit(benchmark::State& state) {
       static_cast<double>(cache.counters().assembled + cache.counters().ptx_hits - 1);
 }
 BENCHMARK(disk_hit)->UseManualTime()->Unit(benchmark::kMicrosecond);
-
-constexpr int kBundleKernels = 100;
-
-std::string bundle_key(int i) { return std::string(kFrontKey) + " seed=" + std::to_string(i); }
-
-/// A bundle of kernels of 500 instructions.
-std::string write_kernels(const detail::TemporaryDirectory& directory) {
-  std::vector<BundleKernel> kernels;
-  for (int i = 0; i < kBundleKernels; ++i) {
-    const KernelSource source = long_kernel(500, i);
-    kernels.push_back({.front_key = bundle_key(i),
-                       .entry = source.entry,
-                       .target = kSm90a,
-                       .options = canonical_text({}),
-                       .recipe = "",
-                       .problem = "",
-                       .assembled = tilewright::assemble(source.ptx, kSm90a),
-                       .launch = {},
-                       .parameter_bytes = 8});
-  }
-  const std::string path = directory.file("kernels.twb");
-  write_bundle(path, kernels);
-  return path;
-}
-
-/// From a file of 100 kernels to a cache that takes kernels from it.
-void bundle_open(benchmark::State& state) {
-  if (!have_assembler()) {
-    state.SkipWithError(why_no_assembler().c_str());
-    return;
-  }
-  const detail::TemporaryDirectory directory;
-  const std::string path = write_kernels(directory);
-  for (auto _ : state) {
-    KernelCache cache({.directory = {}, .disk = false});
-    const Bundle bundle = Bundle::open(path);
-    cache.add(bundle);
-    if (bundle.size() != kBundleKernels) state.SkipWithError("the bundle lacks kernels");
-  }
-}
-BENCHMARK(bundle_open)->Unit(benchmark::kMicrosecond)->Iterations(200);  // one call: it assembles
-
-/// The mean of the first uses of all kernels of the bundle: on a GPU found, checked and loaded,
-/// elsewhere found and checked.
-void bundle_first_use(benchmark::State& state) {
-  if (!have_assembler()) {
-    state.SkipWithError(why_no_assembler().c_str());
-    return;
-  }
-  const detail::TemporaryDirectory directory;
-  const Bundle bundle = Bundle::open(write_kernels(directory));
-  KernelCache cache({.directory = {}, .disk = false, .compile = CompileMode::refused});
-  cache.add(bundle);
-  auto trace = [](ptx::LineInfo) { return long_kernel(500, 0); };
-  const bool on_gpu = Device::cuda_count() > 0;
-  std::optional<Device> context;  // kept, or every fresh device would make a new one
-  if (on_gpu) context = Device::open("cuda:0");
-  for (auto _ : state) {
-    std::optional<Device> fresh;
-    if (on_gpu) fresh = Device::open("cuda:0");  // has no kernels in memory
-    Clock::time_point start = Clock::now();
-    for (int i = 0; i < kBundleKernels; ++i) {
-      if (on_gpu) {
-        benchmark::DoNotOptimize(cache.get(*fresh, bundle_key(i), trace));
-      } else {
-        benchmark::DoNotOptimize(bundle.kernel(bundle.find(bundle_key(i), kSm90a, {})));
-      }
-    }
-    state.SetIterationTime(seconds_since(start) / kBundleKernels);
-  }
-}
-BENCHMARK(bundle_first_use)->UseManualTime()->Unit(benchmark::kMicrosecond)->Iterations(50);
 
 /// Interleaved: trace, keys, assemble and store, against the same assembler on the same text.
 void cold_specialisation(benchmark::State& state) {
