@@ -103,9 +103,13 @@ int vector_elems(const GatedTensors& t, GateLayout layout) {
 }
 
 /// Of codes: of whole groups; where addresses are not aligned an access splits up. Two loads' worth
-/// for codes of four bits, whose groups take more instructions.
-int code_vector_elems(const QuantOutputPlan& quant, Type type) {
-  int elems = (quant.config.coding.element == e2m1 ? 256 : 128) / bits(type);
+/// where there are threads enough, for places and scales cost as much as elements: always for codes
+/// of four bits, never for whole rows, which are held in registers.
+int code_vector_elems(const QuantOutputPlan& quant, const View& rows) {
+  constexpr std::int64_t kManyElems = std::int64_t{1} << 20;
+  const bool whole_rows = quant.config.coding.format == QuantFormat::fp8_token;
+  const bool many = size(rows) >= kManyElems && !whole_rows;
+  int elems = (many || quant.config.coding.element == e2m1 ? 256 : 128) / bits(rows.type);
   while (quant.config.group % elems != 0)
     elems /= 2;
   return elems;
@@ -120,7 +124,7 @@ View rows_of(const GatedTensors& t, GateLayout layout) {
 /// A whole row's codes, by the threads that hold it.
 void choose_row_of_codes(GatedPlan& plan, const DeviceProperties& device, const View& rows,
                          const rows::Caller& caller) {
-  const int elems = code_vector_elems(*plan.quant, rows.type);
+  const int elems = code_vector_elems(*plan.quant, rows);
   plan.config.row = choose_row(plan.options.activation, device, rows, elems);
   if (plan.config.row->looped) {
     caller.refuse("rows have " + std::to_string(plan.d) + " elements; with accesses of " +
@@ -158,7 +162,7 @@ GatedPlan plan_gated_activation(const DeviceProperties& device, const GatedTenso
   plan.d = rows.shape[1];
   plan.quant = plan_quant_output(t.quant, options.quant, rows, caller);
   const int elems =
-      plan.quant ? code_vector_elems(*plan.quant, t.x.type) : vector_elems(t, options.layout);
+      plan.quant ? code_vector_elems(*plan.quant, rows) : vector_elems(t, options.layout);
   if (options.layout == GateLayout::halves) {
     t.x = in_halves(t.x, plan.d);
     if (t.bias) t.bias = in_halves(*t.bias, plan.d);

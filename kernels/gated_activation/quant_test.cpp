@@ -67,6 +67,12 @@ TEST_F(QuantActivation, WritesEveryLayoutWithItsPadding) {
   }
 }
 
+TEST_F(QuantActivation, TakesLongerAccessesOfManyElements) {
+  run(relu2_operator(), {random("x", bf16, {513, 2048}, 3)}, {{"quant", "fp8_block"}});
+  run(silu_and_mul_operator(), silu(520, 2080).inputs,
+      {{"quant", "mxfp8"}, {"scale_layout", "swizzle_128x4"}});
+}
+
 TEST_F(QuantActivation, TakesInterleavedGatesBiasesAndWeights) {
   for (const char* layout : {"halves", "interleaved"}) {
     for (const char* format : {"fp8_token", "fp8_block", "mxfp4"}) {
