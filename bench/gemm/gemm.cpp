@@ -3,6 +3,7 @@
 // of graphs, interleaved; with --sweep many configurations of the kernels.
 #include "bench/gemm/cublaslt.h"
 #include "examples/mma_gemm.h"
+#include "examples/mma_tma_gemm.h"
 #include "examples/wgmma_gemm.h"
 
 #include <algorithm>
@@ -177,6 +178,11 @@ std::string name_of(const lesson::MmaGemm& gemm) {
          std::to_string(gemm.warps_n);
 }
 
+std::string name_of(const lesson::MmaTmaGemm& gemm) {
+  return "mma_tma_gemm" + tile_text(gemm) + ",warps=" + std::to_string(gemm.warps_m) + "x" +
+         std::to_string(gemm.warps_n);
+}
+
 void print(const Variant& variant, double peer_us, const Options& o) {
   double us = median(variant.us);
   double flops =
@@ -266,6 +272,14 @@ void add_kernels(const Setup& setup, Field& field, bool sweep) {
   }
 }
 
+void add_fed_kernel(const Setup& setup, Field& field) {
+  lesson::MmaTmaGemm gemm;
+  tw::Kernel kernel = tw::compile(setup.device(), gemm.trace(setup.device().target(), setup.c()));
+  field.add(
+      setup, name_of(gemm),
+      gemm.prepare(kernel, setup.a(), setup.b(), setup.c(), setup.device().properties().sm_count));
+}
+
 /// In an order of its own each round: a variant that draws much power slows down the next one.
 void measure(const Setup& setup, std::vector<Variant>& variants, int rounds) {
   std::vector<std::size_t> order(variants.size());
@@ -287,6 +301,7 @@ int run(const Options& options) {
   add_peer(setup, peer, variants);
   field.right = setup.result([&] { variants[0].graph.launch(setup.stream()); });
   add_kernels(setup, field, options.sweep);
+  add_fed_kernel(setup, field);
   measure(setup, variants, options.rounds);
   double peer_us = median(variants[0].us);
   std::string version = "cuBLASLt " + std::to_string(peer.version());

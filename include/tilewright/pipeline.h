@@ -91,7 +91,9 @@ class BulkPipeline {
   }
   /// By a consumer: waits until the stage is full.
   void wait_full(const StageCursor& cursor, SourceLoc at = SourceLoc::here()) const;
-  /// By every consumer warp, whole, when it has read the stage.
+  /// By every consumer warp, whole, when it has read the stage: what loads and ldmatrix have read
+  /// has been used, or lies before a fence_async_proxy(ProxySpace::shared). Otherwise a tensor copy
+  /// may overtake reads that are still on their way (seen on an H200).
   void release(const StageCursor& cursor, SourceLoc at = SourceLoc::here()) const;
 
   // As loops.
@@ -113,7 +115,7 @@ class BulkPipeline {
   }
 
   /// By every consumer warp: `compute(Value i, Value stage)` for i = 0 .. n - 1 when the stage is
-  /// full.
+  /// full; as release(), it uses what it reads.
   template <class Compute>
   void consume(const Arg& n, Compute&& compute) const {
     SourceLoc at = n.at();

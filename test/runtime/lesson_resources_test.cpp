@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the assembler makes of the GEMMs of lessons 9 and 11: a slower kernel fails without a GPU.
 #include "examples/mma_gemm.h"
+#include "examples/mma_tma_gemm.h"
 #include "examples/wgmma_gemm.h"
 #include "tilewright/assembler.h"
 #include "tilewright/module.h"
@@ -25,7 +26,9 @@ TEST(LessonResources, NothingSpills) {
   const std::int64_t shape[] = {8192, 8192};
   View matrix = make_view(1 << 20, bf16, shape);
   EntryResources mma = resources_of(lesson::MmaGemm{}.trace({90, 'a'}, matrix, matrix, matrix));
-  for (const EntryResources& r : {wgmma, mma})
+  EntryResources fed = resources_of(lesson::MmaTmaGemm{}.trace({90, 'a'}, matrix));
+  EXPECT_EQ(fed.registers, 168);
+  for (const EntryResources& r : {wgmma, mma, fed})
     EXPECT_EQ(r.spill_store_bytes + r.spill_load_bytes + r.stack_bytes, 0) << r.entry;
 }
 
