@@ -29,20 +29,19 @@ constexpr std::array<tune::Reducible, 1> kReducible{{{"T", 300}}};
 
 std::int64_t columns_of(int warps) { return std::int64_t{warps} * kBlockRows; }
 
-/// Blocks of two warps until all multiprocessors have one; then wider ones, which read a record
-/// less often.
+/// Always chunks. Few heads: blocks of two states and two helpers, for the shortest chain of
+/// chunks; more than one of these for a multiprocessor: more states a block, which read a record
+/// less often. Blocks of a cluster wait for one another with each record, and lose more than they
+/// save.
 tune::Config standard(const DeviceProperties& device, const tune::Key& key) {
-  constexpr std::int64_t kFewestTokens = 64;  // of a sequence in chunks
   const auto [tokens, sequences, v_heads, k, v, chunk, a, b] = key;
-  const int chunked = tokens >= kFewestTokens ? 1 : 0;
-  const std::int64_t heads = sequences * v_heads;
-  int warps = 8;
-  while (warps > 2 &&
-         (v % columns_of(warps) != 0 || heads * v / columns_of(warps) < device.sm_count))
-    warps /= 2;
-  const std::int64_t slices = v / columns_of(warps);
-  const int cluster = slices % 4 == 0 ? 4 : slices % 2 == 0 ? 2 : 1;
-  return {chunked, warps, 2, chunked == 0 ? 1 : cluster, 0};
+  constexpr int kSmCount = 132;  // of an H200, for traces without a device
+  const int sm_count = device.sm_count > 0 ? device.sm_count : kSmCount;
+  const std::int64_t columns = sequences * v_heads * v;
+  int warps = 2;
+  while (warps < 8 && v % columns_of(2 * warps) == 0 && columns / columns_of(warps) > sm_count)
+    warps *= 2;
+  return {1, warps, 2, 1, warps == 2 ? 1 : 0};
 }
 
 bool valid(const DeviceProperties& device, const tune::Key& key, const tune::Config& config) {
