@@ -64,6 +64,19 @@ def test_an_output_may_be_its_input(rng):
     numpy.testing.assert_array_equal(x, expected)
 
 
+def test_outputs_follow_the_problem_whatever_was_called_before():
+    for width in [*range(32, 352, 32)] * 2:  # more problems than a call remembers
+        x = numpy.ones((2, width), numpy.float32)
+        assert tilewright.ops.rms_norm(x).shape == (2, width)
+        assert tilewright.ops.rms_norm(x[:1]).shape == (1, width)
+    half = numpy.ones((2, 64), numpy.float16)
+    assert tilewright.ops.rms_norm(half).dtype == numpy.float16
+    assert tilewright.ops.rms_norm(half, out_type="f32").dtype == numpy.float32
+    assert tilewright.ops.rms_norm(half, out_type="as_x").dtype == numpy.float16
+    y, rstd = tilewright.ops.rms_norm(half, rstd=True)
+    assert y.shape == (2, 64) and rstd.shape == (2,)
+
+
 def test_strided_rows_are_read_and_their_gaps_kept(rng):
     rows = rng.standard_normal((3, 96), dtype=numpy.float32)
     out = numpy.full((3, 96), 7, numpy.float32)

@@ -46,12 +46,13 @@ const Device& cuda_device(int id) {
       .first->second;
 }
 
-/// One tensor of a call.
-struct Slot {
-  std::optional<Tensor> tensor;
-  bool wanted = false;  ///< an optional output, asked for by True
-  bool made = false;    ///< by the call
-};
+/// Whether two tensors differ in their addresses alone, or both are absent.
+bool is_like(const Slot& slot, const std::optional<View>& view) {
+  if (!slot.tensor || !view) return slot.tensor.has_value() == view.has_value();
+  const View& mine = slot.tensor->view;
+  return mine.type == view->type && mine.rank == view->rank && mine.shape == view->shape &&
+         mine.stride == view->stride;
+}
 
 /// One call while it is made ready and run.
 class Call {
@@ -83,7 +84,6 @@ class Call {
   }
   void take_option(std::size_t index, nb::handle value);
   void take_tensor(std::size_t index, nb::handle value);
-  OperatorCall::Problem problem() const;
   void set_tensor(std::size_t index, nb::handle value);
   void check_place(std::size_t index) const;
   void run_on_gpu();
@@ -174,23 +174,13 @@ void Call::check_place(std::size_t index) const {
                   SourceLoc{});
 }
 
-OperatorCall::Problem Call::problem() const {
-  OperatorCall::Problem problem{std::vector<View>(slots_.size()), options_};
-  for (std::size_t i = 0; i < slots_.size(); ++i) {
-    if (!slots_[i].tensor) continue;
-    problem.tensors[i] = slots_[i].tensor->view;
-    problem.tensors[i].address = 0;
-  }
-  return problem;
-}
-
 void Call::make_outputs() {
   bool missing = first_ == nullptr;
   for (std::size_t i = 0; i < slots_.size(); ++i) {
     missing |= !slots_[i].tensor && spec(i).role != Role::input && may_be_made(i);
   }
   if (!missing) return;
-  const auto outputs = call_.outputs_of(arguments_, problem());
+  const auto outputs = call_.outputs_of(arguments_, slots_, options_);
   if (first_ == nullptr) arguments_.fail("no tensor is given", SourceLoc{});
   for (const OutputSpec& output : *outputs) {
     for (std::size_t i = 0; i < slots_.size(); ++i) {
@@ -327,22 +317,25 @@ std::ptrdiff_t OperatorCall::find(nb::handle keyword) const {
   return index == nullptr ? -1 : PyLong_AsSsize_t(index);
 }
 
-std::shared_ptr<const std::vector<OutputSpec>> OperatorCall::outputs_of(const Arguments& arguments,
-                                                                        Problem problem) const {
+std::shared_ptr<const std::vector<OutputSpec>> OperatorCall::outputs_of(
+    const Arguments& arguments, std::span<const Slot> slots, const std::string& options) const {
   constexpr std::size_t kMost = 8;  // a model calls an operator for few shapes
   for (const Seen& seen : seen_) {
-    if (seen.problem == problem) return seen.outputs;
+    if (seen.options == options &&
+        std::equal(slots.begin(), slots.end(), seen.tensors.begin(), is_like))
+      return seen.outputs;
   }
   arguments.check(Arguments::Outputs::optional, SourceLoc{});
-  auto outputs = std::make_shared<const std::vector<OutputSpec>>(op_.outputs(arguments));
-  Seen seen{std::move(problem), outputs};
+  Seen seen{{}, options, std::make_shared<const std::vector<OutputSpec>>(op_.outputs(arguments))};
+  for (const Slot& slot : slots)
+    seen.tensors.push_back(slot.tensor ? std::optional(slot.tensor->view) : std::nullopt);
   if (seen_.size() < kMost) {
-    seen_.push_back(std::move(seen));
+    seen_.push_back(seen);
   } else {
-    seen_[oldest_] = std::move(seen);
+    seen_[oldest_] = seen;
     oldest_ = (oldest_ + 1) % kMost;
   }
-  return outputs;
+  return seen.outputs;
 }
 
 nb::object OperatorCall::call(const Given& given) const {

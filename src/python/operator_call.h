@@ -2,11 +2,13 @@
 // An operator as a callable of Python's: what tilewright.ops has, and extensions of users.
 #pragma once
 
+#include "python/framework.h"
 #include "tilewright/operator.h"
 
 #include <cstddef>
 #include <memory>
 #include <nanobind/nanobind.h>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,18 +22,18 @@ struct Given {
   nanobind::handle names;               ///< of the keywords: a tuple, or null where there are none
 };
 
+/// One tensor of a call.
+struct Slot {
+  std::optional<Tensor> tensor;
+  bool wanted = false;  ///< an optional output, asked for by True
+  bool made = false;    ///< by the call
+};
+
 /// Inputs and inouts are positional in the schema's order, or keywords; options and outputs are
 /// keywords. Outputs that are not given are made by the library of the first tensor; optional ones
 /// where their keyword is True. The result is the outputs in the schema's order: one, or a tuple.
 class OperatorCall {
  public:
-  /// What decides about the outputs.
-  struct Problem {
-    std::vector<View> tensors;  ///< at address 0; of type none where there is none
-    std::string options;        ///< that are given: an index and a text each
-    friend bool operator==(const Problem&, const Problem&) = default;
-  };
-
   /// Pre: the operator outlives it.
   explicit OperatorCall(const Operator& op);
 
@@ -48,9 +50,11 @@ class OperatorCall {
 
   const Operator& op() const { return op_; }
   const Arguments& defaults() const { return defaults_; }
-  /// Operator::outputs after the schema's checks, remembered for the last few problems.
+  /// Operator::outputs after the schema's checks, remembered for the last few problems. `slots` and
+  /// `options`, the text of those that are given, are what decides about the outputs.
   std::shared_ptr<const std::vector<OutputSpec>> outputs_of(const Arguments& arguments,
-                                                            Problem problem) const;
+                                                            std::span<const Slot> slots,
+                                                            const std::string& options) const;
   const std::vector<std::size_t>& positional() const { return positional_; }
   /// The index of a tensor, the number of tensors plus that of an option, or -1.
   std::ptrdiff_t find(nanobind::handle keyword) const;
@@ -61,7 +65,8 @@ class OperatorCall {
   std::vector<std::size_t> positional_;  ///< indices of inputs and inouts
   nanobind::dict keywords_;
   struct Seen {
-    Problem problem;
+    std::vector<std::optional<View>> tensors;
+    std::string options;
     std::shared_ptr<const std::vector<OutputSpec>> outputs;
   };
   mutable std::vector<Seen> seen_;  ///< under the GIL
