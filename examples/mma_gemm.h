@@ -109,7 +109,7 @@ struct MmaGemm {
         if (k < kParts)
           tw::if_(kt + (stages - 1) < k_tiles, [&] { fetch(kt + (stages - 1), free, k); });
         if (k == kParts - 1) tw::cp_async_commit();
-        tw::multiply(mma, sums, now.a, now.b);
+        tw::multiply(mma, sums, now.a, now.b, tw::MmaOrder::b_outer);
         now = next;
       }
     });

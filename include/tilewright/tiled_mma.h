@@ -70,9 +70,16 @@ std::vector<Fragment> load_fragments_b(const TiledMma& mma, const MatrixTile& b,
 /// The same from any memory, element by element, from a partition at one step: part(_, _, k).
 std::vector<Fragment> load_fragments(const Tensor& part, SourceLoc at = SourceLoc::here());
 
+/// In which order the instructions of a step are issued: it changes no result, but how often their
+/// operands are read from the registers.
+enum class MmaOrder : std::uint8_t {
+  pairs,    ///< each 16 x 16 products, down the rows
+  b_outer,  ///< every fragment of B meets all of A, back and forth
+};
 /// c += a b^T for one step along k. Pre: an atom of mma.sync.
 void multiply(const TiledMma& mma, const Fragment& c, const std::vector<Fragment>& a,
-              const std::vector<Fragment>& b, SourceLoc at = SourceLoc::here());
+              const std::vector<Fragment>& b, MmaOrder order = MmaOrder::pairs,
+              SourceLoc at = SourceLoc::here());
 
 /// Stores the sums of a tile in global or shared memory, without what is not inside, neighbours
 /// along n together. Pre: pairs of neighbours lie inside or outside as a whole.

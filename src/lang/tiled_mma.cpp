@@ -217,7 +217,7 @@ std::vector<Fragment> load_fragments(const Tensor& part, SourceLoc at) {
 }
 
 void multiply(const TiledMma& mma, const Fragment& c, const std::vector<Fragment>& a,
-              const std::vector<Fragment>& b, SourceLoc at) {
+              const std::vector<Fragment>& b, MmaOrder order, SourceLoc at) {
   const MmaShape& shape = mma.atom().shape;
   int values = shape.m * shape.n / mma.atom().threads;
   int count = static_cast<int>(a.size() * b.size());
@@ -228,14 +228,23 @@ void multiply(const TiledMma& mma, const Fragment& c, const std::vector<Fragment
                     "it takes " + std::to_string(values) + " sums for each pair",
                 at);
   }
-  for (std::size_t j = 0; j < b.size(); ++j) {
+  auto one = [&](std::size_t i, std::size_t j, int half) {
+    int begin = static_cast<int>(j * a.size() + i) * values;
     int half_b = b[j].size() / kPair;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-      int begin = static_cast<int>(j * a.size() + i) * values;
-      for (int half = 0; half < kPair; ++half) {
-        Fragment sums = c.part(begin + half * values / kPair, values / kPair, at);
-        tilewright::mma(sums, a[i], b[j].part(half * half_b, half_b, at), at);
+    Fragment sums = c.part(begin + half * values / kPair, values / kPair, at);
+    tilewright::mma(sums, a[i], b[j].part(half * half_b, half_b, at), at);
+  };
+  for (std::size_t j = 0; j < b.size(); ++j) {
+    if (order == MmaOrder::pairs) {
+      for (std::size_t i = 0; i < a.size(); ++i) {
+        for (int half = 0; half < kPair; ++half)
+          one(i, j, half);
       }
+      continue;
+    }
+    for (int half = 0; half < kPair; ++half) {  // down, then up
+      for (std::size_t i = 0; i < a.size(); ++i)
+        one(half == 0 ? i : a.size() - 1 - i, j, half);
     }
   }
 }

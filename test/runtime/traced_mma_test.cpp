@@ -208,7 +208,7 @@ void multiply_tile(const Tiled& c, const Tensor& x, const Tensor& y, const Tenso
   for (int k = 0; k < c.k / mma.k(); ++k) {
     if (c.through_shared) {
       multiply(mma, sums, load_fragments_a(mma, *sA, k, thread),
-               load_fragments_b(mma, *sB, k, thread));
+               load_fragments_b(mma, *sB, k, thread), MmaOrder::b_outer);
     } else {
       multiply(mma, sums, load_fragments(partition_a(mma, gA, thread)(_, _, k)),
                load_fragments(partition_b(mma, gB, thread)(_, _, k)));
