@@ -74,9 +74,10 @@ bool integer(const Shape& s) { return s.d == Type::s32; }
 /// The element that begins at a bit of the byte at an address of shared memory.
 double shared_element(const Block& block, std::uint32_t address, std::uint32_t bit, Element e) {
   std::uint64_t bits = 0;
-  const std::uint64_t offset = address - std::uint64_t{kSharedBase};
+  const std::size_t size = block.shared.size();
   const auto bytes = static_cast<std::size_t>(std::max(e.bits / 8, 1));
-  if (offset + bytes <= block.shared.size()) {
+  const std::size_t offset = address - std::size_t{kSharedBase};  // huge below the window's start
+  if (offset < size && size - offset >= bytes) {
     std::memcpy(&bits, block.shared.data() + offset, bytes);
   }
   return decode_number(e, bits >> bit);

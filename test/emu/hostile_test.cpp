@@ -81,6 +81,13 @@ std::vector<Row> addresses() {
            "ld.const.u32 %r1, [%rd1];\nld.param.u32 %r1, [%rd1];\nst.shared.u32 [%rd1], "
            "1;\nret;\n}";
   };
+  auto matrices = [](const std::string& descriptor) {
+    return kEntry + ".reg .f32 %f<4>;\nmov.u64 %rd1, " + descriptor +
+           ";\nwgmma.fence.sync.aligned;\nsetp.ne.u32 %p1, 0, 0;\n"
+           "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %rd1, %rd1, "
+           "%p1, 1, 1, 0, 0;\nwgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned "
+           "0;\nret;\n}";
+  };
   return {
       {"Null", touch("0"), "out_of_bounds"},
       {"TheLastWord", touch("0xfffffffffffffffc"), "out_of_bounds"},
@@ -101,14 +108,8 @@ std::vector<Row> addresses() {
            "mbarrier.init.shared::cta.b64 [bar], 1;\nmov.u32 %r1, 0xfffffff0;\nmov.u64 %rd1, 0;\n"
            "cp.async.bulk.global.shared::cta.bulk_group [%rd1], [s], %r1;\nret;\n}",
        "out_of_bounds"},
-      {"MatricesOutside",
-       kEntry +
-           ".reg .f32 %f<4>;\nmov.u64 %rd1, -1;\nwgmma.fence.sync.aligned;\nsetp.ne.u32 %p1, 0, "
-           "0;\n"
-           "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %rd1, %rd1, "
-           "%p1, 1, 1, 0, 0;\nwgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned "
-           "0;\nret;\n}",
-       "out_of_bounds"},
+      {"MatricesOutside", matrices("-1"), "out_of_bounds"},
+      {"MatricesThatEndBelowTheVariables", matrices("63"), "out_of_bounds"},  // 1008 to 1024
       {"ABarrierThatIsNone", kEntry + "mov.u32 %r1, -1;\nbar.sync %r1, 32;\nret;\n}",
        "uses barrier 4294967295; there are 0 to 15"},
       {"AnImmediateAsDestination", kEntry + "mov.u32 0, 4;\nret;\n}",
