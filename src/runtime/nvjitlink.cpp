@@ -121,6 +121,7 @@ class Linking {
     if (failed_.empty()) {
       step(library_.add(handle_, type, bytes.data(), bytes.size(), names_.back().c_str()), name);
     }
+    keep_log();
   }
 
   AssembleOutput finish() {
@@ -133,14 +134,23 @@ class Linking {
       step(library_.cubin(handle_, output.bytes.data()), "nvJitLinkGetLinkedCubin");
     output.failed = !failed_.empty();
     if (handle_ != nullptr) {
-      output.log = output.failed ? log_of(handle_, library_.error_size, library_.error)
-                                 : log_of(handle_, library_.info_size, library_.info);
+      keep_log();
+      output.log =
+          output.failed ? log_of(handle_, library_.error_size, library_.error) : earlier_ + newest_;
     }
     if (output.failed && output.log.empty()) output.log = failed_;
     return output;
   }
 
  private:
+  /// Keeps what the log said of earlier inputs: it may hold the newest one alone (seen with CUDA
+  /// 13.0 beside a driver).
+  void keep_log() {
+    if (handle_ == nullptr) return;
+    std::string now = log_of(handle_, library_.info_size, library_.info);
+    if (!now.starts_with(newest_)) earlier_ += newest_;
+    newest_ = std::move(now);
+  }
   void step(int result, const std::string& what) {
     if (result != 0) failed_ = what + ": nvJitLinkResult " + std::to_string(result);
   }
@@ -148,7 +158,8 @@ class Linking {
   std::string target_, level_;
   std::deque<std::string> names_;  // which stay where they are
   Handle handle_ = nullptr;
-  std::string failed_;  // the first step that failed
+  std::string failed_;            // the first step that failed
+  std::string earlier_, newest_;  // of the log
 };
 
 }  // namespace
