@@ -27,11 +27,10 @@ Findings findings(const tw::Value& got, const tw::Value& exact) {
   constexpr double kInf = reference::kInf;
   tw::Value nearest = exact.to(tw::f32);
   tw::Value wide = got.to(tw::f64);
-  tw::Value sign_differs = (got.bitcast(tw::u32) ^ nearest.bitcast(tw::u32)) >> 31 != 0u;
-  tw::Value exponent = (exact.bitcast(tw::s64) >> 52 & 2047).to(tw::s32) - 1023;
+  tw::Value sign_differs = ((got.bitcast(tw::u32) ^ nearest.bitcast(tw::u32)) >> 31) != 0u;
+  tw::Value exponent = ((exact.bitcast(tw::s64) >> 52) & 2047).to(tw::s32) - 1023;
   tw::Value clamped = tw::max(tw::min(exponent, 127), -126);
   tw::Value scale = ((1023 + 23 - clamped).to(tw::s64) << 52).bitcast(tw::f64);
-  tw::Value overflown = tw::select(sign_differs, -0x1p+128, tw::constant(tw::f64, 0x1p+128));
   tw::Value exact_sign = tw::select(exact < 0.0, -0x1p+128, tw::constant(tw::f64, 0x1p+128));
   tw::Value value = tw::select(tw::abs(wide) == kInf, exact_sign, wide);
   tw::Value distance = tw::abs(value - exact) * scale;
@@ -68,7 +67,7 @@ struct Sweep {
           findings(function.traced(x, y), reference.traced(x.to(tw::f64), y.to(tw::f64)));
       // The error's bits order as it does; below them the input's index.
       tw::Value error = found.ulp.to(tw::f32).bitcast(tw::u32).to(tw::u64);
-      tw::Value key = error << 32 | i.to(tw::u32).to(tw::u64);
+      tw::Value key = (error << 32) | i.to(tw::u32).to(tw::u64);
       worst = tw::max(worst, key);
       most_steps = tw::max(most_steps, found.steps);
       tw::Value much = found.ulp > function.bound_ulp;

@@ -153,7 +153,7 @@ std::uint32_t EmuBackend::number_of(void* stream) {
 
 void EmuBackend::queue(void* stream, Work work) {
   StreamState* state = find_stream(stream);
-  if (state == nullptr || !state->capture != 0) return work(stream);
+  if (state == nullptr || state->capture == 0) return work(stream);
   state->captured.push_back(std::move(work));
 }
 
@@ -208,7 +208,7 @@ void EmuBackend::destroy_stream(void* stream) noexcept {
 
 void EmuBackend::refuse_in_capture(void* stream, const char* call) {
   StreamState* state = find_stream(stream);
-  if (state == nullptr || !state->capture != 0) return;
+  if (state == nullptr || state->capture == 0) return;
   throw Error(ErrorKind::user,
               std::string(call) + ": the stream is being captured into a graph; end that first");
 }
