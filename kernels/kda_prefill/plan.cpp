@@ -111,8 +111,10 @@ std::optional<ChunkPlans> plan_chunks(const DeviceProperties& device, const Chun
   if (tokens == 0 || !is_chunkable(request)) return std::nullopt;
   const KdaDecodeTensors& t = request.tensors;
   std::int64_t sequences = sequences_of(t.q, t.cu_seqlens);
-  PrefillChoice choice = choose_prefill(
-      device, {t.q.shape[1], sequences, t.v.shape[2], t.q.shape[3], t.v.shape[3], tokens});
+  std::int64_t length =
+      t.cu_seqlens ? t.q.shape[1] / std::max<std::int64_t>(sequences, 1) : t.q.shape[1];
+  PrefillChoice choice =
+      choose_prefill(device, {length, sequences, t.v.shape[2], t.q.shape[3], t.v.shape[3], tokens});
   if (!choice.chunked) return std::nullopt;
   ChunkConfig config = chosen_config(request, choice, tokens);
   View records = record_view(request, config, workspace, caller);

@@ -29,10 +29,10 @@ constexpr std::array<tune::Reducible, 1> kReducible{{{"T", 300}}};
 
 std::int64_t columns_of(int warps) { return std::int64_t{warps} * kBlockRows; }
 
-/// Always chunks. Few heads: blocks of two states and two helpers, for the shortest chain of
-/// chunks; more than one of these for a multiprocessor: more states a block, which read a record
-/// less often. Blocks of a cluster wait for one another with each record, and lose more than they
-/// save.
+/// Chunks, unless sequences have fewer tokens than pay for one. Few heads: blocks of two states and
+/// two helpers, for the shortest chain of chunks; more than one of these for a multiprocessor: more
+/// states a block, which read a record less often. Blocks of a cluster wait for one another with
+/// each record, and lose more than they save.
 tune::Config standard(const DeviceProperties& device, const tune::Key& key) {
   const auto [tokens, sequences, v_heads, k, v, chunk, a, b] = key;
   constexpr int kSmCount = 132;  // of an H200, for traces without a device
@@ -41,6 +41,8 @@ tune::Config standard(const DeviceProperties& device, const tune::Key& key) {
   int warps = 2;
   while (warps < 8 && v % columns_of(2 * warps) == 0 && columns / columns_of(warps) > sm_count)
     warps *= 2;
+  constexpr std::int64_t kFewestTokens = 11;  // whose chunk takes less than one by one on an H200
+  if (tokens < kFewestTokens) return {0, 2, 2, 1, 0};
   return {1, warps, 2, 1, warps == 2 ? 1 : 0};
 }
 

@@ -9,7 +9,7 @@
 namespace tilewright {
 
 struct PrefillSizes {
-  std::int64_t tokens = 0;  ///< of the longest sequence, or of all if ragged
+  std::int64_t tokens = 0;  ///< of a sequence, on average if ragged
   std::int64_t sequences = 0;
   std::int64_t v_heads = 0, k = 0, v = 0, chunk = 0;
 };
