@@ -111,8 +111,8 @@ std::optional<ChunkPlans> plan_chunks(const DeviceProperties& device, const Chun
   if (tokens == 0 || !is_chunkable(request)) return std::nullopt;
   const KdaDecodeTensors& t = request.tensors;
   std::int64_t sequences = sequences_of(t.q, t.cu_seqlens);
-  std::int64_t length =
-      t.cu_seqlens ? t.q.shape[1] / std::max<std::int64_t>(sequences, 1) : t.q.shape[1];
+  std::int64_t length = t.q.shape[1];
+  if (t.cu_seqlens) length = std::max<std::int64_t>(1, length / sequences);
   PrefillChoice choice =
       choose_prefill(device, {length, sequences, t.v.shape[2], t.q.shape[3], t.v.shape[3], tokens});
   if (!choice.chunked) return std::nullopt;
