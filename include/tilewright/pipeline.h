@@ -5,6 +5,7 @@
 #include "tilewright/control.h"
 #include "tilewright/fragment.h"
 #include "tilewright/mbarrier.h"
+#include "tilewright/ordered.h"
 #include "tilewright/sync.h"
 #include "tilewright/thread.h"
 #include "tilewright/warp.h"
@@ -76,7 +77,9 @@ class BulkPipeline {
   /// begins its copies, and calls arrive_after_copies() of the mbarrier returned.
   static BulkPipeline of_copies(int stages, int producer_threads, int consumer_warps,
                                 SourceLoc at = SourceLoc::here()) {
-    return BulkPipeline(stages, producer_threads, consumer_warps, 1, at);
+    BulkPipeline made(stages, producer_threads, consumer_warps, 1, at);
+    made.by_copy_engine_ = false;
+    return made;
   }
 
   // Step by step: each side keeps a cursor, and advances it when it is done with a stage.
@@ -115,7 +118,7 @@ class BulkPipeline {
   }
 
   /// By every consumer warp: `compute(Value i, Value stage)` for i = 0 .. n - 1 when the stage is
-  /// full; as release(), it uses what it reads.
+  /// full. A proxy fence keeps the copy engine from overtaking what `compute` reads.
   template <class Compute>
   void consume(const Arg& n, Compute&& compute) const {
     SourceLoc at = n.at();
@@ -124,6 +127,7 @@ class BulkPipeline {
     for_(Arg(steps, at), [&](const Value& i) {
       wait_full(at_stage, at);
       compute(i, at_stage.stage());
+      if (by_copy_engine_) fence_async_proxy(ProxySpace::shared, at);
       release(at_stage, at);
       at_stage.advance();
     });
@@ -134,6 +138,7 @@ class BulkPipeline {
                SourceLoc at);
   int stages_;
   int cluster_blocks_;
+  bool by_copy_engine_ = true;
   Mbarriers full_, empty_;
 };
 
