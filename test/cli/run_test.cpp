@@ -80,6 +80,18 @@ TEST(Run, FindingsEndWithThree) {
   EXPECT_EQ(json["findings"][0]["severity"], "error");
 }
 
+TEST(Run, ComparesNothingAfterAccessesOutOfBounds) {
+  const Folder folder;
+  const std::string run = "run scale --problem N=64 --set defect=out_of_bounds --check ";
+  const Outcome outcome = with_scale(folder, run + "--device emu:sm_90a");
+  EXPECT_EQ(outcome.code, 3) << outcome.err;
+  EXPECT_NE(outcome.out.find("check     not done: accesses were out of bounds\n"),
+            std::string::npos)
+      << outcome.out;
+  const Outcome json = with_scale(folder, run + "--json --device emu:sm_90a");
+  EXPECT_EQ(nlohmann::json::parse(json.out)["checks"], nlohmann::json::array());
+}
+
 TEST(Run, ComputesAnOptionalOutputOnRequest) {
   const Folder folder;
   write_npy(folder / "a.npy", kX);
