@@ -90,6 +90,7 @@ struct Checks {
       fail(what + "; it must have rows of an even number of elements, at most D = " +
            std::to_string(t.q.shape[2]));
     }
+    if (table.shape[0] == 0 && t.q.shape[0] > 0) fail(what + "; it must have rows");
     if (table.stride[1] != 1) fail(what + "; its last stride must be 1");
     if (options.style == RopeStyle::interleaved && t.q.shape[2] % 2 != 0)
       fail("q is " + to_string(t.q) + "; D must be even for the interleaved style");

@@ -4,7 +4,9 @@
 #include "kernels/reshape_and_cache/spread_pages.h"
 #include "kernels/rows/row_schema.h"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace tilewright {
 namespace {
@@ -280,20 +282,26 @@ std::vector<Traced> trace(const Arguments& arguments, ptx::Target target) {
 /// Positions one after another, from the start again after the last, and pages all over a cache.
 void fill_positions(const Problem& problem, std::vector<Array>& inputs) {
   const SpreadPages spread = spread_pages(problem.size("T"));
+  bool heads_first = false;
+  for (const auto& [name, value] : problem.options) {
+    if (name == "cache_layout") heads_first = value == "hnd";
+  }
   for (Array& input : inputs) {
     if (input.name == "slot_mapping")
       input = make_array(input.name, input.type, input.shape, spread.slots);
     if (input.name == "key_cache" || input.name == "value_cache") {
-      input =
-          make_array(input.name, input.type,
-                     {spread.pages, SpreadPages::kPageSize, problem.size("HK"), problem.size("D")});
+      std::vector<std::int64_t> shape{spread.pages, SpreadPages::kPageSize, problem.size("HK"),
+                                      problem.size("D")};
+      if (heads_first) std::swap(shape[1], shape[2]);
+      input = make_array(input.name, input.type, shape);
     }
     if (input.name == "k_scale" || input.name == "v_scale")
       input = make_array(input.name, f32, {1}, std::vector<double>{0.0625});
     if (input.name != "positions") continue;
+    const std::int64_t count = std::max<std::int64_t>(1, problem.size("P"));
     std::vector<double> values;
     for (std::int64_t i = 0; i < input.shape[0]; ++i)
-      values.push_back(static_cast<double>(i % problem.size("P")));
+      values.push_back(static_cast<double>(i % count));
     input = make_array("positions", input.type, input.shape, values);
   }
 }

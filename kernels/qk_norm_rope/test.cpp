@@ -346,6 +346,19 @@ TEST_F(QkNormRope, LaunchesNothingForNoTokens) {
   run(norm, with_weights(bf16, {.tokens = 0}, bf16));
 }
 
+TEST_F(QkNormRope, MakesProblemsOfEveryLayoutAndOfAnEmptyTable) {
+  const std::string text =
+      "T=2,HQ=2,HK=2,D=64,R=64,q=bf16,k=bf16,positions=s64,cos_sin=f32,v=bf16,slot_mapping=s64,"
+      "key_cache=bf16,value_cache=bf16,cache_layout=";
+  for (const char* layout : {"nhd", "hnd"}) {
+    const Problem problem = parse_problem(norm_rope.schema, text + layout + ",P=16");
+    run(norm_rope, make_inputs(norm_rope, problem, 1), {{"cache_layout", layout}});
+  }
+  const Problem empty = parse_problem(norm_rope.schema, text + "nhd,P=0");
+  EXPECT_EQ(refusal(norm_rope, make_inputs(norm_rope, empty, 1)),
+            "qk_norm_rope: cos_sin is f32[0,64]; it must have rows");
+}
+
 TEST_F(QkNormRope, RefusesWhatItCannotTake) {
   std::vector<Array> given = heads(bf16, {});
   EXPECT_EQ(refusal(norm, {given[0], random("k", f16, {3, 2, 128})}),
