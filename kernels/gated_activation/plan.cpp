@@ -211,7 +211,10 @@ Parameters GatedPlan::parameters() const {
 void gated_activation(const Stream& stream, const GatedTensors& tensors,
                       const GatedOptions& options, SourceLoc at) {
   GatedPlan plan = plan_gated_activation(stream.device().properties(), tensors, options, at);
-  if (plan.t == 0) return;
+  if (plan.t == 0) {
+    write_scale_of_no_rows(stream, plan.quant);
+    return;
+  }
   rows::prepare(stream.device(), plan, at).launch(stream, at);
 }
 

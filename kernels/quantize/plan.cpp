@@ -3,6 +3,7 @@
 #include "kernels/quantize/block2d.h"
 #include "kernels/quantize/quantize.h"
 #include "kernels/quantize/tensor_scale.h"
+#include "tilewright/buffer.h"
 #include "tilewright/stream.h"
 
 #include <algorithm>
@@ -173,13 +174,16 @@ void quantize(const Stream& stream, const QuantizeTensors& tensors, const Quanti
               const Workspace& workspace, SourceLoc at) {
   const Device& device = stream.device();
   QuantizePlan plan = plan_quantize(device.properties(), tensors, options, at);
-  if (plan.tensors.x.shape[0] == 0) return;
+  const bool no_rows = plan.tensors.x.shape[0] == 0;
   if (plan.scale_is_found) {
     const TensorScalePlan first =
         plan_tensor_scale(device.properties(), plan.tensors.x, tensors.scales, options.floor,
                           workspace, rows::Caller{"quantize", at});
     rows::prepare(device, first, at).launch(stream, at);
+  } else if (no_rows && options.format == QuantFormat::fp8_tensor) {
+    copy_on_device(tensors.scales.address, tensors.scale->address, sizeof(float), stream);
   }
+  if (no_rows) return;
   rows::prepare(device, plan, at).launch(stream, at);
 }
 

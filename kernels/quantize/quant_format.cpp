@@ -231,7 +231,9 @@ void check_groups(QuantFormat format, const View& q, const rows::Caller& caller)
 
 View scales_view(const View& scales, const QuantCoding& coding, const View& q,
                  const rows::Caller& caller) {
-  std::int64_t groups_m = rows::ceil_div(q.shape[0], group_rows(coding.format, q.shape[0]));
+  const bool whole = coding.format == QuantFormat::fp8_tensor;  // one scale, of no rows too
+  std::int64_t groups_m =
+      whole ? 1 : rows::ceil_div(q.shape[0], group_rows(coding.format, q.shape[0]));
   std::int64_t groups_n = rows::ceil_div(q.shape[1], group_elems(coding.format, q.shape[1]));
   View view;
   if (coding.layout == ScaleLayout::row) {

@@ -3,6 +3,7 @@
 #include "kernels/quantize/quant_output.h"
 
 #include "kernels/rows/row_shape.h"
+#include "tilewright/buffer.h"
 
 namespace tilewright {
 namespace {
@@ -93,6 +94,12 @@ QuantTraceArgs trace_args(const std::optional<QuantOutputPlan>& plan) {
 std::int64_t QuantOutputPlan::padding_blocks(int threads) const {
   return rows::ceil_div(
       padding_words(config.coding.layout, tensors.q->shape[0], config.groups_of_row()), threads);
+}
+
+void write_scale_of_no_rows(const Stream& stream, const std::optional<QuantOutputPlan>& plan) {
+  if (!plan || !plan->tensors.scale) return;
+  copy_on_device(plan->tensors.scales->address, plan->tensors.scale->address, sizeof(float),
+                 stream);
 }
 
 }  // namespace tilewright

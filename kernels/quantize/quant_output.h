@@ -66,6 +66,9 @@ std::optional<QuantOutputPlan> plan_quant_output(const QuantOutputTensors& tenso
                                                  const QuantOutputOptions& options,
                                                  const View& rows, const rows::Caller& caller);
 
+/// For launches of no rows: they write one thing, the scale of fp8_tensor.
+void write_scale_of_no_rows(const Stream& stream, const std::optional<QuantOutputPlan>& plan);
+
 /// Elements of an access at least, where rows have whole ones: enough that a warp holds a group.
 inline constexpr int kLeastQuantAccess = 4;
 

@@ -2,6 +2,7 @@
 // Norms that quantise what they compute: against float64, and bit for bit against the norm followed
 // by quantize.
 #include "kernels/fused_add_rms_norm/fused_add_rms_norm.h"
+#include "kernels/gated_activation/gated_activation.h"
 #include "kernels/layer_norm/layer_norm.h"
 #include "kernels/quantize/quant_output_fixture.h"
 #include "kernels/quantize/reference.h"
@@ -238,6 +239,15 @@ TEST_F(QuantOutput, SpreadsNanOverItsGroupOnly) {
 TEST_F(QuantOutput, LaunchesNothingForNoRows) {
   for (const char* format : {"fp8_token", "mxfp8"})
     run(rms_norm_operator(), rms(0, 64).inputs, {{"quant", format}});
+}
+
+TEST_F(QuantOutput, HasTheScaleOfATensorOfNoRows) {
+  const Array scale = make_array("scale", f32, {1}, std::vector<double>{0.25});
+  for (const Operator* op : {&rms_norm_operator(), &silu_and_mul_operator()}) {
+    const std::vector<Array> out =
+        run(*op, {random("x", bf16, {0, 64}), scale}, {{"quant", "fp8_tensor"}});
+    EXPECT_EQ(to_doubles(out.back()), std::vector<double>{0.25});
+  }
 }
 
 TEST_F(QuantOutput, RefusesWhatItCannotQuantise) {

@@ -100,7 +100,7 @@ TensorScalePlan plan_tensor_scale(const DeviceProperties& device, const View& x,
   const std::int64_t tiles =
       rows::ceil_div(size(x) / plan.vector_elems, std::int64_t{kThreads} * kAccesses);
   const std::int64_t most = std::int64_t{kBlocksPerSm} * std::max(1, device.sm_count);
-  plan.launch.grid.x = static_cast<int>(std::min(tiles, most));
+  plan.launch.grid.x = static_cast<int>(std::clamp<std::int64_t>(tiles, 1, most));
   plan.launch.block.x = kThreads;
   return plan;
 }

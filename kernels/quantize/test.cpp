@@ -228,6 +228,14 @@ TEST_F(Quantize, LeavesItsWorkspaceReadyForTheNextLaunch) {
 
 TEST_F(Quantize, LaunchesNothingForNoRows) { run(op, {random("x", bf16, {0, 64})}); }
 
+TEST_F(Quantize, HasTheScaleOfATensorOfNoRows) {
+  const test::Options whole{{"format", "fp8_tensor"}};
+  const Array none = random("x", bf16, {0, 64});
+  EXPECT_EQ(to_doubles(run(op, {none, one(0.25)}, whole).back()), std::vector<double>{0.25});
+  run(op, {none}, whole);
+  run(back, {random("q", e4m3, {0, 64}), random("scales", f32, {1})}, whole);
+}
+
 TEST_F(Quantize, RefusesWhatItCannotQuantise) {
   EXPECT_EQ(refusal(op, {random("x", bf16, {4, 100})}, {{"format", "fp8_block"}}),
             "quantize: rows have 100 elements; fp8_block takes multiples of 128");

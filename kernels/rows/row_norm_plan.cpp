@@ -276,7 +276,10 @@ PreparedLaunch prepare_row_norm(const Device& device, const RowNormPlan& plan, S
 }
 
 void launch_row_norm(const Stream& stream, const RowNormPlan& plan, SourceLoc at) {
-  if (plan.tensors.x.shape[0] == 0) return;
+  if (plan.tensors.x.shape[0] == 0) {
+    write_scale_of_no_rows(stream, plan.quant);
+    return;
+  }
   prepare_row_norm(stream.device(), plan, at).launch(stream, at);
 }
 
