@@ -2,6 +2,9 @@
 // Options, tensors and checks that kda_decode and kda_prefill share.
 #include "kernels/kda_decode/delta_schema.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace tilewright::kda_schema {
 
 KdaDecodeOptions options_of(const Arguments& arguments) {
@@ -51,11 +54,18 @@ std::int64_t bytes_of(const KdaDecodeTensors& t) {
 
 void fill(const Problem& problem, std::vector<Array>& inputs) {
   std::int64_t heads = problem.size("HV"), k = problem.size("K");
+  const bool keys_first = std::any_of(
+      problem.options.begin(), problem.options.end(),
+      [](const auto& option) { return option.first == "state_layout" && option.second == "kv"; });
   for (Array& input : inputs) {
     std::vector<std::int64_t> shape;
     if (input.name == "A_log") shape = {heads};
     if (input.name == "dt_bias") shape = {heads, k};
     if (input.name == "state") shape = {problem.size("S"), heads, problem.size("V"), k};
+    if (input.name == "initial_state") {
+      shape = {problem.size("N"), heads, problem.size("V"), k};
+      if (keys_first) std::swap(shape[2], shape[3]);
+    }
     if (input.name == "indices") shape = {problem.size("N")};
     if (shape.empty()) continue;
     input = make_array(input.name, input.type, shape);

@@ -87,6 +87,14 @@ TEST_F(KdaPrefillChunks, KeepsStatesInEitherLayout) {
   run(op, inputs({.n = 2, .t = 90, .hv = 2}, 3, true), options);
 }
 
+TEST_F(KdaPrefillChunks, MakesProblemsWithStatesInEitherLayout) {
+  const std::string text = "N=2,T=5,H=1,K=128,HV=2,V=64,initial_state=f32,state_layout=";
+  for (const char* layout : {"vk", "kv"}) {
+    const Problem problem = parse_problem(op.schema, text + layout);
+    run(op, make_inputs(op, problem, 1), {{"state_layout", layout}});
+  }
+}
+
 TEST_F(KdaPrefillChunks, StartsFromZerosWithoutStates) {
   std::vector<Array> given = inputs({.n = 2, .t = 66});
   remove(given, "initial_state");
