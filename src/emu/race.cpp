@@ -18,6 +18,7 @@ struct Conflict {
   std::uint32_t thread = 0;  ///< agent of the other access
   std::uint32_t pc = 0;
   bool other_writes = false;
+  std::uint32_t bytes = 15;  ///< of the word that this access touches
 };
 
 const Known* find_block(const SnapshotRef& snapshot, std::uint32_t block) {
@@ -170,16 +171,19 @@ void report_conflict(Exec& x, unsigned lane, const ShadowTarget& target, std::ui
                      bool equal) {
   Judged j = judge(x, c, strength, actor, equal);
   if (!x.checks(j.kind)) return;
-  const std::uint64_t address = target.address + 4 * word;
+  const std::uint64_t address =
+      target.address + 4 * word + static_cast<unsigned>(std::countr_zero(c.bytes));
+  const auto bytes = static_cast<std::uint32_t>(std::popcount(c.bytes));
   report(x,
          {.kind = j.kind,
           .severity = j.severity,
           .lane = lane,
           .message =
               (actor.name.empty() ? what(access) : std::string(actor.name) + " " + what(access)) +
-              " 4 bytes at " + describe_address(x, target, address) + " that " +
+              " " + std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes") + " at " +
+              describe_address(x, target, address) + " that " +
               (c.other_writes ? "were written" : "were read") + " by another party " + j.why,
-          .range = Range{space_name(target.space), address, 4, object_name(x, target, address)},
+          .range = Range{space_name(target.space), address, bytes, object_name(x, target, address)},
           .other = other_place(x, c),
           .other_pc = c.pc});
 }
@@ -208,7 +212,7 @@ struct WordAccess {
     return !(both_volatile && r.block() == x.block->number && r.agent() / 32 == actor.agent / 32);
   }
   void conflict(Record r, std::uint32_t thread, std::uint32_t pc, bool writes) const {
-    report_conflict(x, lane, target, word, access, strength, actor, {r, thread, pc, writes},
+    report_conflict(x, lane, target, word, access, strength, actor, {r, thread, pc, writes, mask},
                     equal && writes);
   }
   void check_writer() const {
@@ -235,13 +239,38 @@ struct WordAccess {
             .range = Range{space_name(target.space), address, 4, object_name(x, target, address)},
             .other = other_place(x, {r, r.agent(), view.writer_pc[word], true})});
   }
+  bool by_half() const { return (view.reader_pc[word] & kByHalf) != 0; }
+  Halves halves() const;
+  void set_halves(Halves all) const;
+  void add_to_halves(Halves before, std::uint32_t bit) const;
   void check_readers() const;
   void record_read() const;
+  void record_other_block(Record r, std::uint32_t scope) const;
   void set_reader(std::uint32_t epoch, std::uint32_t block, std::uint32_t agent,
                   std::uint32_t scope, std::uint32_t lanes) const;
   void add_reader(Record r, std::uint32_t scope, std::uint32_t bit) const;
   void record_write() const;
 };
+
+constexpr std::uint32_t kLow = 3, kHigh = 12;  // bytes of a word's halves
+
+Halves WordAccess::halves() const {
+  if (by_half()) return target.map->halves(target.word + word);
+  const std::uint32_t bytes = Record{view.reader[word]}.mask();
+  const std::uint32_t set = view.lanes[word];
+  return {(bytes & kLow) != 0 ? set : 0, (bytes & kHigh) != 0 ? set : 0};
+}
+
+void WordAccess::set_halves(Halves all) const {
+  target.map->halves(target.word + word) = all;
+  view.reader_pc[word] |= kByHalf;
+}
+
+void WordAccess::add_to_halves(Halves before, std::uint32_t bit) const {
+  if ((mask & kLow) != 0) before.low |= bit;
+  if ((mask & kHigh) != 0) before.high |= bit;
+  set_halves(before);
+}
 
 void WordAccess::check_readers() const {
   const Record r{view.reader[word]};
@@ -255,8 +284,12 @@ void WordAccess::check_readers() const {
     conflict(r, r.agent() < kAgents ? r.agent() : 0, view.reader_pc[word], false);
     return;
   }
-  const std::uint32_t lanes = view.lanes[word];
-  const std::uint32_t pc = view.reader_pc[word];
+  const Halves each = halves();
+  std::uint32_t lanes = view.lanes[word];
+  const std::uint32_t pc = view.reader_pc[word] & ~kByHalf;
+  if (by_half() && r.agent() != kManyBlocks) {
+    lanes = ((mask & kLow) != 0 ? each.low : 0) | ((mask & kHigh) != 0 ? each.high : 0);
+  }
   auto check = [&](std::uint32_t warp, std::uint32_t set, std::uint32_t epoch, std::uint32_t at) {
     for (std::uint32_t left = set; left != 0; left &= left - 1) {
       const std::uint32_t t = warp * 32 + static_cast<std::uint32_t>(std::countr_zero(left));
@@ -288,6 +321,8 @@ void WordAccess::check_readers() const {
     }
   } else if (r.agent() == kManyBlocks) {
     for (const std::uint32_t block : {r.block(), lanes}) {
+      const std::uint32_t bytes = block == r.block() ? each.low : each.high;
+      if (by_half() && (bytes & mask) == 0) continue;
       if (block == x.block->number || find_block(actor.knowledge->foreign, block) != nullptr) {
         continue;
       }
@@ -342,23 +377,26 @@ void WordAccess::record_read() const {
     return;
   }
   const std::uint32_t both = weakest(r.scope(), scope);
-  if (!mine) {
-    if (r.agent() == kManyBlocks && v.lanes[word] == number) return;
-    const std::uint32_t other = r.agent() == kManyBlocks ? v.lanes[word] : r.block();
-    set_reader(r.epoch(), other, kManyBlocks, both, number);
+  if (!mine || r.agent() == kManyBlocks) {
+    record_other_block(r, both);
     return;
   }
-  if (r.agent() == kManyBlocks) return;
+  const Halves before = halves();
+  const bool split = by_half() || r.mask() != mask;
   const bool plain = r.agent() < threads && thread;
   if (plain && r.agent() / 32 == actor.agent / 32 && r.epoch() == actor.epoch) {
     set_reader(r.epoch(), number, r.agent(), both, v.lanes[word] | bit);
+    if (split) add_to_halves(before, bit);
     return;
   }
   const bool many = r.agent() == kManyWarps;
   const std::uint32_t floor = x.block->floor.epoch + 1;
   if (actor.epoch == floor && r.epoch() == floor && thread && (plain || many)) {
-    const std::uint32_t warps = many ? v.lanes[word] : 1U << (r.agent() / 32);
-    set_reader(floor, number, kManyWarps, both, warps | 1U << (actor.agent / 32));
+    const std::uint32_t other = many ? 0 : 1U << (r.agent() / 32), me = 1U << (actor.agent / 32);
+    set_reader(floor, number, kManyWarps, both, (many ? v.lanes[word] : other) | me);
+    if (!split) return;
+    add_to_halves(many ? before : Halves{before.low != 0 ? other : 0, before.high != 0 ? other : 0},
+                  me);
     return;
   }
   if (plain || r.agent() == kReaderList) {
@@ -371,12 +409,33 @@ void WordAccess::record_read() const {
   set_reader(actor.epoch, number, thread ? actor.agent & ~31U : actor.agent, scope, bit);
 }
 
+/// Two blocks have read the word: the record names one, `lanes` the other that read it later.
+void WordAccess::record_other_block(Record r, std::uint32_t scope) const {
+  const std::uint32_t number = x.block->number;
+  const bool many = r.agent() == kManyBlocks;
+  Halves bytes{r.mask(), r.mask()};
+  if (many && by_half()) bytes = halves();
+  std::uint32_t first = r.block(), second = view.lanes[word];
+  if (many && (first == number || second == number)) {
+    (first == number ? bytes.low : bytes.high) |= mask;
+  } else {
+    if (many) {
+      first = second;
+      bytes.low = bytes.high;
+    }
+    second = number;
+    bytes.high = mask;
+  }
+  set_reader(r.epoch(), first, kManyBlocks, scope, second);
+  if (bytes.low != 15 || bytes.high != 15) set_halves(bytes);
+}
+
 /// Readers of several warps with several epochs: a list, until the next barrier of the block.
 void WordAccess::add_reader(Record r, std::uint32_t scope, std::uint32_t bit) const {
   const ShadowView v = view;
   std::uint32_t index = v.lanes[word];
   if (r.agent() != kReaderList) {
-    const Reader first{r.agent() / 32, r.epoch(), v.lanes[word], v.reader_pc[word]};
+    const Reader first{r.agent() / 32, r.epoch(), v.lanes[word], v.reader_pc[word] & ~kByHalf};
     index = x.block->take_list();
     x.block->reader_lists[index].assign(1, first);
   }

@@ -15,7 +15,9 @@ ShadowMap::ShadowMap(std::size_t words, std::int64_t* touched)
 
 ShadowMap::~ShadowMap() {
   count_bytes(lines_.size() * sizeof(ShadowLine), -1);
-  if (by_word_) count_bytes(words() * kWordBytes, -1);
+  if (!by_word_) return;
+  count_bytes(words() * kWordBytes, -1);
+  count_bytes(by_word_->halves.size() * sizeof(Halves), -1);
 }
 
 void ShadowMap::count_bytes(std::size_t bytes, int sign) {
@@ -54,6 +56,15 @@ ShadowView ShadowMap::view(std::size_t word, std::size_t count) {
     expand(i);
   Words& w = *by_word_;
   return {&w.writer[word], &w.reader[word], &w.lanes[word], &w.writer_pc[word], &w.reader_pc[word]};
+}
+
+Halves& ShadowMap::halves(std::size_t word) {
+  std::vector<Halves>& all = by_word_->halves;
+  if (all.empty()) {
+    all.resize(words());
+    count_bytes(words() * sizeof(Halves), 1);
+  }
+  return all[word];
 }
 
 }  // namespace tilewright::emu::detail

@@ -37,6 +37,14 @@ constexpr std::uint32_t kReaderList = 0xffe;  ///< `lanes` is an index into the 
 constexpr std::uint32_t kManyBlocks = 0xffd;  ///< `lanes` is another block's number
 constexpr std::uint32_t kAgents = 0xffd;
 
+/// In `reader_pc`: the readers of the word's two halves differ, and ShadowMap::halves has them.
+constexpr std::uint32_t kByHalf = 0x80000000;
+/// What `lanes` says of the readers of bytes 0 and 1, and of bytes 2 and 3; with kManyBlocks, the
+/// bytes that the record's block and that the other block read.
+struct Halves {
+  std::uint32_t low = 0, high = 0;
+};
+
 /// Views of the shadow of consecutive words.
 struct ShadowView {
   std::uint64_t* writer = nullptr;
@@ -80,11 +88,14 @@ class ShadowMap {
   ShadowLine& line(std::size_t word) { return lines_[word / ShadowLine::kWords]; }
   /// Records by word of `count` words from `word` on.
   ShadowView view(std::size_t word, std::size_t count);
+  /// Pre: there are records by word.
+  Halves& halves(std::size_t word);
 
  private:
   struct Words {
     std::vector<std::uint64_t> writer, reader;
     std::vector<std::uint32_t> lanes, writer_pc, reader_pc;
+    std::vector<Halves> halves;  ///< none until some word's halves differ
   };
   std::vector<ShadowLine> lines_;
   std::unique_ptr<Words> by_word_;

@@ -67,6 +67,29 @@ std::vector<Row> memory_rows() {
   };
 }
 
+/// In place on elements of two bytes: each thread reads one, its own or the other of the word, and
+/// writes its own. Parties that share a word: lanes, warps, blocks.
+std::vector<Row> half_rows() {
+  const std::string lanes = "shl.b32 %r5, %r0, 1;\n";
+  const std::string warps =
+      "and.b32 %r5, %r0, 31;\nshl.b32 %r5, %r5, 2;\nshr.u32 %r6, %r0, 5;\nshl.b32 %r6, %r6, 1;\n"
+      "add.s32 %r5, %r5, %r6;\n";
+  const std::string blocks = "shl.b32 %r5, %r0, 2;\nshl.b32 %r6, %r1, 1;\nadd.s32 %r5, %r5, %r6;\n";
+  const std::string own = "cvt.u64.u32 %rd21, %r5;\nadd.s64 %rd21, %rd0, %rd21;\n";
+  auto body = [&](const std::string& mine, const std::string& other) {
+    return mine + own + "xor.b64 %rd22, %rd21, " + other +
+           ";\nld.global.u16 %h1, [%rd22];\nadd.u16 %h1, %h1, 1;\nst.global.u16 [%rd21], %h1;";
+  };
+  return {
+      {"lanes update halves of a word", {body(lanes, "0"), "", {64}}, ""},
+      {"lanes read each other's half", {body(lanes, "2"), "", {64}}, "unordered"},
+      {"warps update halves of a word", {body(warps, "0"), "", {128}, {}, {64, 1, 1}}, ""},
+      {"warps read each other's half", {body(warps, "2"), "", {128}, {}, {64, 1, 1}}, "race"},
+      {"blocks update halves of a word", {body(blocks, "0"), "", {128}, {2, 1, 1}}, ""},
+      {"blocks read each other's half", {body(blocks, "2"), "", {128}, {2, 1, 1}}, "race"},
+  };
+}
+
 std::vector<Row> race_rows() {
   const std::string reversed =
       "st.shared.u32 [%r12], %r0;\n{SYNC}sub.s32 %r13, 63, %r0;\nshl.b32 %r14, %r13, 2;\n"
@@ -298,6 +321,7 @@ std::string test_name(const testing::TestParamInfo<Row>& row) {
 
 INSTANTIATE_TEST_SUITE_P(Memory, Check, testing::ValuesIn(memory_rows()), test_name);
 INSTANTIATE_TEST_SUITE_P(Races, Check, testing::ValuesIn(race_rows()), test_name);
+INSTANTIATE_TEST_SUITE_P(Halves, Check, testing::ValuesIn(half_rows()), test_name);
 INSTANTIATE_TEST_SUITE_P(Barriers, Check, testing::ValuesIn(barrier_rows()), test_name);
 INSTANTIATE_TEST_SUITE_P(Asynchronous, Check, testing::ValuesIn(async_rows()), test_name);
 
