@@ -3,6 +3,7 @@
 #include "kernels/kda_decode/delta_schema.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace tilewright::kda_schema {
@@ -57,7 +58,22 @@ void fill(const Problem& problem, std::vector<Array>& inputs) {
   const bool keys_first = std::any_of(
       problem.options.begin(), problem.options.end(),
       [](const auto& option) { return option.first == "state_layout" && option.second == "kv"; });
+  const bool log_decays =
+      std::none_of(inputs.begin(), inputs.end(),
+                   [](const Array& input) { return input.name == "A_log"; }) &&
+      std::none_of(problem.options.begin(), problem.options.end(),
+                   [](const auto& option) { return option.first == "lower_bound"; });
   for (Array& input : inputs) {
+    if (input.name == "a" && log_decays) {
+      std::vector<double> values = to_doubles(input);
+      for (double& value : values)
+        value = -std::abs(value);
+      input = make_array(input.name, input.type, input.shape, values);
+    }
+    if (input.name == "cu_seqlens") {
+      const auto tokens = static_cast<double>(problem.size("T"));
+      input = make_array(input.name, input.type, {2}, std::vector<double>{0, tokens});
+    }
     std::vector<std::int64_t> shape;
     if (input.name == "A_log") shape = {heads};
     if (input.name == "dt_bias") shape = {heads, k};

@@ -26,7 +26,9 @@ inline constexpr TensorSpec kA{
     .role = Role::input,
     .shape = "N,T,HV,K",
     .types = kGateTypes,
-    .doc = "input of the decay gate; the log decay if there is neither A_log nor lower_bound"};
+    .doc =
+        "input of the decay gate; the log decay, at most 0, if there is neither A_log nor "
+        "lower_bound"};
 inline constexpr TensorSpec kB{.name = "b",
                                .role = Role::input,
                                .shape = "N,T,HV",
@@ -84,7 +86,8 @@ KdaDecodeTensors common_tensors(const Arguments& arguments);
 Tolerance exact_tolerance(std::string_view output);
 /// Contract, K 3: the states of N requests in and out, everything else once.
 std::int64_t bytes_of(const KdaDecodeTensors& tensors);
-/// The shapes that the schema leaves open; request n has slot n.
+/// The shapes that the schema leaves open; request n has slot n, packed tokens are one
+/// sequence, and log decays are not positive.
 void fill(const Problem& problem, std::vector<Array>& inputs);
 
 }  // namespace tilewright::kda_schema

@@ -95,6 +95,12 @@ TEST_F(KdaPrefillChunks, MakesProblemsWithStatesInEitherLayout) {
   }
 }
 
+TEST_F(KdaPrefillChunks, MakesProblemsOfPackedSequences) {
+  const Problem problem =
+      parse_problem(op.schema, "N=1,T=21,H=1,K=128,HV=2,V=64,initial_state=f32,cu_seqlens=s32");
+  run(op, make_inputs(op, problem, 1), {});
+}
+
 TEST_F(KdaPrefillChunks, StartsFromZerosWithoutStates) {
   std::vector<Array> given = inputs({.n = 2, .t = 66});
   remove(given, "initial_state");
