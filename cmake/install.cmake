@@ -25,7 +25,7 @@ foreach(target tilewright tilewright_nvptxcompiler tilewright_tvm_ffi)
 endforeach()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/kernels DESTINATION ${TILEWRIGHT_OPERATOR_INCLUDE} COMPONENT development
-  FILES_MATCHING PATTERN "*.h" PATTERN "reference.h" EXCLUDE)
+  FILES_MATCHING PATTERN "*.h" PATTERN "reference.h" EXCLUDE PATTERN "*_fixture.h" EXCLUDE PATTERN "test_problem.h" EXCLUDE)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/tilewright)
 install(EXPORT tilewright NAMESPACE tilewright:: FILE tilewright-targets.cmake DESTINATION ${package_folder}

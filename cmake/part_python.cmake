@@ -54,8 +54,10 @@ add_custom_command(OUTPUT ${package}/ops.pyi
   DEPENDS _core ${modules}
   COMMENT "Writing the stubs of tilewright.ops")
 add_custom_target(python_package ALL DEPENDS ${package}/ops.pyi)
-install(TARGETS _core LIBRARY DESTINATION tilewright COMPONENT python)
-install(FILES ${modules} ${package}/ops.pyi DESTINATION tilewright COMPONENT python)
+# For wheels alone: an installation of the library does without.
+install(TARGETS _core LIBRARY DESTINATION tilewright COMPONENT python EXCLUDE_FROM_ALL)
+install(FILES ${modules} ${package}/ops.pyi DESTINATION tilewright COMPONENT python
+  EXCLUDE_FROM_ALL)
 
 if(TILEWRIGHT_TESTS)
   tilewright_python_module(_scaled_add ${PROJECT_SOURCE_DIR}/python/example_extension/scaled_add.cpp)
