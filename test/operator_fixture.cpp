@@ -198,6 +198,15 @@ std::string OperatorTest::refusal(const Operator& op, const std::vector<Array>& 
   return "accepted";
 }
 
+Array& OperatorTest::named(std::vector<Array>& inputs, std::string_view name) {
+  return *std::find_if(inputs.begin(), inputs.end(),
+                       [&](const Array& each) { return each.name == name; });
+}
+
+void OperatorTest::remove(std::vector<Array>& inputs, std::string_view name) {
+  std::erase_if(inputs, [&](const Array& each) { return each.name == name; });
+}
+
 Array OperatorTest::random(std::string name, Type type, std::vector<std::int64_t> shape,
                            double scale, std::uint64_t seed) {
   std::mt19937_64 generator(seed);

@@ -41,6 +41,9 @@ class OperatorTest : public DeviceTest {
   /// Reproducible numbers: near normal for floats, 0 to 99 for integers.
   static Array random(std::string name, Type type, std::vector<std::int64_t> shape,
                       double scale = 1, std::uint64_t seed = 1);
+  /// The input of that name, which is there.
+  static Array& named(std::vector<Array>& inputs, std::string_view name);
+  static void remove(std::vector<Array>& inputs, std::string_view name);
 
  private:
   struct Placed {

@@ -2,6 +2,7 @@
 // Decay factors and strengths, traced and in double.
 #include "kernels/kda/gate.h"
 
+#include "kernels/rows/row_schema.h"
 #include "tilewright/inline_ptx.h"
 #include "tilewright/math.h"
 
@@ -31,6 +32,12 @@ Value rcp_flushed(const Value& x) {
 }
 
 }  // namespace
+
+GateOptions gate_options(const Arguments& arguments) {
+  return {.lower_bound = optional_real(arguments, "lower_bound"),
+          .softplus_beta = static_cast<float>(arguments.real("softplus_beta")),
+          .softplus_threshold = static_cast<float>(arguments.real("softplus_threshold"))};
+}
 
 Value sigmoid_approx(const Value& x) { return rcp_flushed(exp2_flushed(x * -kLog2E) + 1.0f); }
 

@@ -7,6 +7,10 @@
 
 #include <optional>
 
+namespace tilewright {
+class Arguments;
+}
+
 namespace tilewright::kda {
 
 /// With a lower bound L (the safe gate) a channel's log decay is L sigmoid(A u), without one
@@ -16,6 +20,9 @@ struct GateOptions {
   float softplus_beta = 1.0f;
   float softplus_threshold = 20.0f;  ///< softplus(u) is u where softplus_beta u is beyond it
 };
+
+/// Those of the options lower_bound (none: a word), softplus_beta and softplus_threshold.
+GateOptions gate_options(const Arguments& arguments);
 
 /// The options as parameters of a kernel.
 struct GateParameters {

@@ -155,14 +155,8 @@ constexpr std::array<std::string_view, 3> kProblems{
 
 KdaConvVerifyOptions options_of(const Arguments& arguments) {
   KdaConvVerifyOptions options;
-  auto real = [&](const char* name) -> std::optional<float> {
-    std::optional<double> value = arguments.real_or_word(name);
-    return value ? std::optional(static_cast<float>(*value)) : std::nullopt;
-  };
-  options.scale = real("scale");
-  options.gate.lower_bound = real("lower_bound");
-  options.gate.softplus_beta = static_cast<float>(arguments.real("softplus_beta"));
-  options.gate.softplus_threshold = static_cast<float>(arguments.real("softplus_threshold"));
+  options.scale = optional_real(arguments, "scale");
+  options.gate = kda::gate_options(arguments);
   options.use_qk_l2norm = arguments.boolean("use_qk_l2norm");
   if (arguments.text("snapshot_index_mode") == "by_index")
     options.snapshot_index_mode = SnapshotIndexMode::by_index;

@@ -50,7 +50,7 @@ TEST_F(KdaConvVerify, StaysFiniteWhereSoftplusOverflows) {
 
 TEST_F(KdaConvVerify, RunsWithoutBiasNormAndSnapshots) {
   std::vector<Array> given = inputs({.t = 2});
-  std::erase_if(given, [](const Array& each) { return each.name == "conv_bias"; });
+  remove(given, "conv_bias");
   run_both(given, {{"use_qk_l2norm", "false"}, {"scale", "0.5"}}, {.snapshots = false});
 }
 
@@ -137,7 +137,7 @@ TEST_F(KdaConvVerify, KeepsRecordsInsteadOfSnapshots) {
 TEST_F(KdaConvVerify, LaunchesNothingForNoRows) { run_both(inputs({.n = 0, .lines = 1}), safe); }
 
 TEST_F(KdaConvVerify, RefusesWhatItCannotTake) {
-  auto refusal_with = [&](Array array, const Options& options = {}) {
+  auto refusal_with = [&](const Array& array, const Options& options = {}) {
     std::vector<Array> given = inputs({});
     named(given, array.name) = array;
     return refusal(op, given, options);

@@ -51,9 +51,6 @@ class KdaConvVerifyTest : public OperatorTest {
       all.push_back(make_array(name, s32, {s.n}, identity));
     return all;
   }
-  static Array& named(std::vector<Array>& all, std::string_view name) {
-    return *std::find_if(all.begin(), all.end(), [&](const Array& a) { return a.name == name; });
-  }
   static void set_indices(std::vector<Array>& all, std::vector<double> conv,
                           std::vector<double> snapshots, std::vector<double> cache) {
     auto n = static_cast<std::int64_t>(conv.size());

@@ -10,14 +10,8 @@ namespace tilewright::kda_schema {
 
 KdaDecodeOptions options_of(const Arguments& arguments) {
   KdaDecodeOptions options;
-  auto real = [&](const char* name) -> std::optional<float> {
-    std::optional<double> value = arguments.real_or_word(name);
-    return value ? std::optional(static_cast<float>(*value)) : std::nullopt;
-  };
-  options.scale = real("scale");
-  options.gate.lower_bound = real("lower_bound");
-  options.gate.softplus_beta = static_cast<float>(arguments.real("softplus_beta"));
-  options.gate.softplus_threshold = static_cast<float>(arguments.real("softplus_threshold"));
+  options.scale = optional_real(arguments, "scale");
+  options.gate = kda::gate_options(arguments);
   if (arguments.text("state_layout") == "kv") options.state_layout = StateLayout::kv;
   options.neg_eigval = arguments.boolean("neg_eigval");
   return options;

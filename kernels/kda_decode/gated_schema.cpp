@@ -62,8 +62,7 @@ constexpr std::array<std::string_view, 3> kProblems{
 
 KdaDecodeOptions options_of(const Arguments& arguments) {
   KdaDecodeOptions options;
-  std::optional<double> scale = arguments.real_or_word("scale");
-  if (scale) options.scale = static_cast<float>(*scale);
+  options.scale = optional_real(arguments, "scale");
   options.scalar_gate = true;
   return options;
 }

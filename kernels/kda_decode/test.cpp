@@ -30,9 +30,6 @@ class KdaDecode : public OperatorTest {
             random("dt_bias", f32, {s.hv, s.k}, 0.1, seed + 6),
             random("state", f32, {s.n, s.hv, rows, columns}, 1, seed + 7)};
   }
-  static void remove(std::vector<Array>& all, std::string_view name) {
-    std::erase_if(all, [&](const Array& each) { return each.name == name; });
-  }
   static Array slots(std::vector<double> values, Type type = s32) {
     auto n = static_cast<std::int64_t>(values.size());
     return make_array("indices", type, {n}, values);

@@ -29,12 +29,6 @@ class KdaPrefillChunks : public OperatorTest {
             random("dt_bias", f32, {s.hv, s.k}, 0.1, seed + 6),
             random("initial_state", f32, {s.n, s.hv, rows, columns}, 1, seed + 7)};
   }
-  static Array& named(std::vector<Array>& all, std::string_view name) {
-    return *std::find_if(all.begin(), all.end(), [&](const Array& a) { return a.name == name; });
-  }
-  static void remove(std::vector<Array>& all, std::string_view name) {
-    std::erase_if(all, [&](const Array& each) { return each.name == name; });
-  }
   static void change(Array& array, double (*function)(double)) {
     std::vector<double> values = to_doubles(array);
     for (double& each : values)

@@ -11,6 +11,11 @@ std::optional<View> optional_view(const Arguments& arguments, std::string_view n
   return view == nullptr ? std::nullopt : std::optional(*view);
 }
 
+std::optional<float> optional_real(const Arguments& arguments, std::string_view option) {
+  std::optional<double> value = arguments.real_or_word(option);
+  return value ? std::optional(static_cast<float>(*value)) : std::nullopt;
+}
+
 std::vector<std::int64_t> shape_of(const View& view) {
   return {view.shape.begin(), view.shape.begin() + view.rank};
 }

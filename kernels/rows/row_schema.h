@@ -57,6 +57,8 @@ inline constexpr TensorSpec kNormOutput{.name = "y",
                                         .doc = "x's type or f32 (out_type); with quant on demand"};
 
 std::optional<View> optional_view(const Arguments& arguments, std::string_view name);
+/// An option of a number or a word; none: the word.
+std::optional<float> optional_real(const Arguments& arguments, std::string_view option);
 std::vector<std::int64_t> shape_of(const View& view);
 /// y of the option out_type. Throws if x has no modes.
 OutputSpec norm_output(const Arguments& arguments);
