@@ -21,8 +21,9 @@ std::vector<std::int64_t> dividends(Type type, std::int64_t d) {
   const std::int64_t most = largest(type);
   std::vector<std::int64_t> numbers{0, most, -most, -most - 1};
   for (std::int64_t k : {std::int64_t{1}, std::int64_t{2}, most / d / 3, most / d}) {
+    if (k > most / d) continue;
     for (std::int64_t off : {-1, 0, 1}) {
-      if (k * d > most - off) continue;
+      if (off > 0 && k * d > most - off) continue;
       numbers.push_back(k * d + off);
       numbers.push_back(-(k * d + off));
     }
