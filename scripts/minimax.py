@@ -87,8 +87,8 @@ def rounded(g, w, a, b, degree, to=f32):
 
 
 def normal_tail(v):
-    """The normal distribution's tail beyond a = 1 / v - 3, over v 2^(-a^2 log2(e) / 2)."""
-    a = 1 / v - mpf(3)
+    """The normal distribution's tail beyond a = 1 / v - 4, over v 2^(-a^2 log2(e) / 2)."""
+    a = 1 / v - mpf(4)
     return erfc(a / sqrt(mpf(2))) / 2 * 2**(a * a * f32(1 / log(mpf(4)))) / v
 
 
@@ -146,7 +146,9 @@ TABLE = {
     "erfc": (erfcx_shifted, lambda q: 1 / erfcx_shifted(q), mpf("-2.25") / mpf("3.75"),
              mpf("7.1") / mpf("13.1"), 9),
     # The normal distribution's tail, for a in [0, 13.5]
-    "normal_tail": (normal_tail, lambda v: 1 / normal_tail(v), 1 / mpf("16.5"), 1 / mpf(3), 8),
+    "normal_tail": (normal_tail, lambda v: 1 / normal_tail(v), 1 / mpf("17.5"), 1 / mpf(4), 7),
+    # The same for results of 8 bits
+    "normal_tail_bf16": (normal_tail, lambda v: 1 / normal_tail(v), 1 / mpf("17.5"), 1 / mpf(4), 6),
     # log2(m) = s q(z) with s = (m - 1) / (m + 1), z = s^2; for pow, in f64 but to f32's needs
     "pow_log2": (lambda z: 2 * atanh(sqrt(z)) / sqrt(z) / log(2),
                  lambda z: sqrt(z) / atanh(sqrt(z)), tiny**2, mpf("0.0295"), 5, f64),

@@ -22,10 +22,13 @@ constexpr float kHalfLog2E = 0x1.715476p-1f;
 constexpr float kLn2 = 0x1.62e430p-1f;
 constexpr float kTanhLinear = 0x1.988454p+0f;  // 2 sqrt(2 / pi)
 constexpr float kTanhCubic = 0x1.2444f2p-4f;   // 0.044715 kTanhLinear
-// scripts/minimax.py, normal_tail
-constexpr float kNormalTail[] = {0x1.986ceap-2f,  0x1.33e4c2p+0f,  0x1.831f9ep+1f,
-                                 0x1.3ad5a8p+3f,  -0x1.bb2e76p+3f, 0x1.46e97ep+7f,
-                                 -0x1.2db6c8p+9f, 0x1.b0913ep+9f,  -0x1.c9537ap+8f};
+constexpr float kTailShift = 4.0f;
+// scripts/minimax.py, normal_tail and normal_tail_bf16
+constexpr float kNormalTail[] = {0x1.981402p-2f, 0x1.9f5688p+0f, 0x1.5414c0p+2f, 0x1.d5f18cp+4f,
+                                 0x1.e76656p+2f, 0x1.43e9a6p+8f, 0x1.67c2eap+9f, -0x1.deca28p+10f};
+constexpr float kNormalTailOfBf16[] = {0x1.96c77ep-2f,  0x1.b31d70p+0f,  0x1.b1a854p+1f,
+                                       0x1.b6d762p+5f,  -0x1.740b44p+7f, 0x1.24b79ep+10f,
+                                       -0x1.3b2e7ap+10f};
 
 Value cut_above(const Value& x, const Value& limit) { return min(x, limit, NanMode::propagate); }
 Value cut(const Value& x, const Value& limit) {
@@ -205,26 +208,46 @@ class GatedKernel {
   /// ptxas would guard against that by 9 instructions.
   Value sigmoid_of(const Value& x) const {
     if (plan_.x_arg.type == f32) return sigmoid(x);
-    Value power = inline_ptx("ex2.approx.ftz.f32 $0, $1;", {f32}, {x * -kLog2E}).front();
+    Value power = power_of_two(x * -kLog2E);
     return inline_ptx("rcp.approx.ftz.f32 $0, $1;", {f32}, {power + 1.0f}).front();
   }
 
   /// g times the normal distribution function, which would cancel in its lower tail: that is
-  /// 2^(-g^2 log2(e) / 2) v p(v) with v = 1 / (|g| + 3), within 2^-21. The power's rounded argument
-  /// is made good; beyond 16 it is 0 anyway.
+  /// 2^(-g^2 log2(e) / 2) v p(v) with v = 1 / (|g| + 4).
   Value gelu(const Value& g) const {
+    const Value tail = plan_.x_arg.type == bf16 ? tail_of_bf16(g) : tail_of(g);
+    return g * abs(select(g < 0.0f, 0.0f, 1.0f) - tail);
+  }
+
+  /// Within 2^-21. The power's rounded argument is made good; beyond 16 it is 0 anyway.
+  Value tail_of(const Value& g) const {
     Value a = min(abs(g), 16.0f, NanMode::propagate);
     Value square = a * a;
     Value power = square * -kHalfLog2E;
     Value lost = fma(square, -kHalfLog2E, -power);
     bool squares_exactly =
-        bits(plan_.x_arg.type) == 16 && !p_.bias && config_.clamp_gate == ClampGate::none;
+        plan_.x_arg.type == f16 && !p_.bias && config_.clamp_gate == ClampGate::none;
     Value rest = squares_exactly ? lost : fma(fma(a, a, -square), -kHalfLog2E, lost);
-    // Of 3 to 19: nothing to flush, and ptxas would guard subnormal operands by 5 instructions.
-    Value v = inline_ptx("rcp.approx.ftz.f32 $0, $1;", {f32}, {a + 3.0f}).front();
+    Value v = inverse_of_shifted(a);
     Value p = polynomial(v, kNormalTail);
-    Value tail = exp2_approx(power) * v * fma(p, rest * kLn2, p);
-    return g * select(g < 0.0f, tail, constant(f32, 1.0f) - tail);
+    return power_of_two(power) * v * fma(p, rest * kLn2, p);
+  }
+
+  /// Within 2^-17.5: up to 2^-16 a result stays within 2^-8 of its value when it is rounded to
+  /// bf16, as the middle of two numbers is 2^-8 or more from a power of two.
+  Value tail_of_bf16(const Value& g) const {
+    Value v = inverse_of_shifted(abs(g));
+    return power_of_two(g * g * -kHalfLog2E) * v * polynomial(v, kNormalTailOfBf16);
+  }
+
+  /// Of 4 and more: nothing to flush, and ptxas would guard subnormal operands by 5 instructions.
+  static Value inverse_of_shifted(const Value& magnitude) {
+    return inline_ptx("rcp.approx.ftz.f32 $0, $1;", {f32}, {magnitude + kTailShift}).front();
+  }
+
+  /// Flushed below 2^-126, as ptxas would guard against it by 3 instructions.
+  static Value power_of_two(const Value& exponent) {
+    return inline_ptx("ex2.approx.ftz.f32 $0, $1;", {f32}, {exponent}).front();
   }
 
   static Value polynomial(const Value& x, std::span<const float> coefficients) {

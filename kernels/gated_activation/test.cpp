@@ -3,6 +3,7 @@
 #include "kernels/gated_activation/gated_activation.h"
 #include "operator_fixture.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace tilewright {
@@ -132,6 +133,23 @@ TEST_F(GatedActivation, VanishesForLargeNegativeGates) {
 TEST_F(GatedActivation, KeepsRelativeAccuracyInTheTailOfGelu) {
   for (double gate = -1; gate > -12; gate -= 0.37)
     of(gelu_and_mul_operator(), gate, 1);  // against the reference, within 32 units of 2^-24
+}
+
+TEST_F(GatedActivation, GivesGeluOfEveryGateOf16Bits) {
+  for (Type type : {bf16, f16}) {
+    Array x = make_array("x", type, {256, 512});
+    const std::vector<double> ones(256, 1.0);
+    const Array factors = make_array("", type, {256}, ones);
+    for (std::size_t row = 0; row < 256; ++row) {
+      std::byte* gates = x.bytes.data() + row * 1024;
+      for (std::size_t i = 0; i < 256; ++i) {
+        gates[2 * i] = static_cast<std::byte>(i);
+        gates[2 * i + 1] = static_cast<std::byte>(row);
+      }
+      std::copy(factors.bytes.begin(), factors.bytes.end(), gates + 512);
+    }
+    run(gelu_and_mul_operator(), {x});
+  }
 }
 
 TEST_F(GatedActivation, ClampsOnlyTheTopOfTheGateInSwigluoai) {
