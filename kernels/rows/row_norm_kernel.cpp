@@ -232,10 +232,18 @@ class RowNormKernel {
       Fragment factor = weight->to(f32);
       if (config_.has_weight_bias) factor = factor + weight_bias_;
       if (config_.order == WeightOrder::after_rounding) product = product.to(t_.x.type()).to(f32);
+      if (bias) return product_and_sum(product, factor, bias->to(f32));
       product = product * factor;
     }
     if (bias) product = product + bias->to(f32);
     return product;
+  }
+
+  static Fragment product_and_sum(const Fragment& a, const Fragment& b, const Fragment& c) {
+    Fragment result(f32, a.size());
+    for (int i = 0; i < a.size(); ++i)
+      result[i] = fma(a[i].get(), b[i].get(), c[i].get());
+    return result;
   }
 
   void store_factor(const Value& row, const Moments& moments) const {

@@ -91,15 +91,24 @@ namespace {
 
 using Spread = RowThreads::Spread;
 
-/// Chan, Golub and LeVeque: the spread of two disjoint sets of `of_a` and `of_b` elements.
-Spread merged(const Spread& a, int of_a, const Spread& b, int of_b) {
-  const auto all = static_cast<float>(of_a + of_b);
+/// Chan, Golub and LeVeque: the spread of two disjoint sets of `count` elements each.
+Spread merged(const Spread& a, const Spread& b, int count) {
   Value apart = b.mean - a.mean;
-  Value mean =
-      of_a == of_b ? (a.mean + b.mean) * 0.5f : fma(apart, static_cast<float>(of_b) / all, a.mean);
-  Value between = apart * apart;
-  return {mean, fma(between, static_cast<float>(of_a) * static_cast<float>(of_b) / all,
-                    a.squares + b.squares)};
+  return {(a.mean + b.mean) * 0.5f,
+          fma(apart * apart, static_cast<float>(count) * 0.5f, a.squares + b.squares)};
+}
+
+/// Of any number of sets of `count` elements, by few steps one after the other.
+Spread merged_of_equals(const Fragment& means, const Fragment& squares, int count) {
+  std::vector<Value> numbers, spreads;
+  for (int i = 0; i < means.size(); ++i)
+    numbers.emplace_back(means[i].get());
+  Value mean = tree_sum(numbers) * (1.0f / static_cast<float>(means.size()));
+  for (int i = 0; i < means.size(); ++i) {
+    Value apart = means[i].get() - mean;
+    spreads.push_back(fma(apart * apart, static_cast<float>(count), squares[i].get()));
+  }
+  return {mean, tree_sum(spreads)};
 }
 
 }  // namespace
@@ -110,17 +119,12 @@ RowThreads::Spread RowThreads::merge(const Spread& mine, int count) const {
   for (int mask = width / 2; mask > 0; mask /= 2) {
     const Spread& one = all.back();
     const Spread other{shuffle_xor(one.mean, mask, width), shuffle_xor(one.squares, mask, width)};
-    all.push_back(merged(one, count, other, count));
+    all.push_back(merged(one, other, count));
     count *= 2;
   }
   if (warps() == 1) return all.back();
   const std::vector<Fragment> of_warps = of_all_warps({all.back().mean, all.back().squares});
-  std::vector<Spread> row;
-  for (int warp = 0; warp < warps(); ++warp) {
-    const Spread next{of_warps[0][warp].get(), of_warps[1][warp].get()};
-    row.push_back(warp == 0 ? next : merged(row.back(), warp * count, next, count));
-  }
-  return row.back();
+  return merged_of_equals(of_warps[0], of_warps[1], count);
 }
 
 Value tree_sum(std::vector<Value> sums) {
