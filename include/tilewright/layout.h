@@ -141,8 +141,9 @@ Layout composition(const Layout& lhs, const Layout& rhs);
 /// Mode by mode; modes of `lhs` beyond the tiler are dropped.
 Layout composition(const Layout& lhs, const Tiler& rhs);
 
-/// Post: ordered, and disjoint from `layout` but for 0; with it, it covers [0, cotarget).
-/// Throws Error(user) if `layout` overlaps itself, or leaves gaps that no layout fills.
+/// Post: ordered, and disjoint from `layout` but for 0; with it, it covers [0, cotarget) but for
+/// what no layout reaches: the ends of gaps that are no multiple of what lies below them.
+/// Throws Error(user) if `layout` overlaps itself.
 Layout complement(const Layout& layout, const Shape& cotarget);
 Layout complement(const Layout& layout);
 /// Post: layout(result(i)) == i for i < size(result).

@@ -40,24 +40,29 @@ Modes sorted(const char* operation, const Layout& layout, Modes modes) {
 
 }  // namespace
 
-Layout complement(const Layout& layout, const Shape& cotarget) {
-  refuse_basis("complement", layout);
+Layout complement(const char* operation, const Layout& layout, const Shape& cotarget, Gaps gaps) {
+  refuse_basis(operation, layout);
   const Modes filtered = coalesced(modes_of(filter_zeros(layout)));
   if (filtered.empty()) return Layout(coalesce_shape(cotarget));
   std::vector<IntTuple> shape;
   std::vector<IntTuple> stride;
   Int next = 1;
-  for (const Mode& mode : sorted("complement", layout, filtered)) {
+  for (const Mode& mode : sorted(operation, layout, filtered)) {
     const std::optional<bool> overlaps = less(mode.stride, next);
     if (overlaps.value_or(false)) {
-      fail("complement: " + to_string(layout) + " overlaps itself or runs backwards (the mode " +
-           to_string(mode.extent) + ":" + to_string(mode.stride) + " starts before index " +
-           to_string(next) + "); only an injective layout with positive strides has a complement");
+      fail(std::string(operation) + ": " + to_string(layout) +
+           " overlaps itself or runs backwards (the mode " + to_string(mode.extent) + ":" +
+           to_string(mode.stride) + " starts before index " + to_string(next) +
+           "); only an injective layout with positive strides has a complement");
     }
-    if (!is_multiple(mode.stride, next)) {
-      fail("complement: the stride " + to_string(mode.stride) + " in " + to_string(layout) +
-           " is not known to be a multiple of " + to_string(next) +
-           ", where the modes below it end, so no layout fills the gap; pad the modes below it");
+    const bool known = mode.stride.is_static() && next.is_static();
+    if (!is_multiple(mode.stride, next) && (gaps == Gaps::refuse || !known)) {
+      fail(
+          std::string(operation) + ": the stride " + to_string(mode.stride) + " in " +
+          to_string(layout) +
+          (known ? " is no multiple of " : " is not known to be a multiple of ") + to_string(next) +
+          ", where the modes below it end, so no layout fills the gap; " +
+          (known ? "pad the modes below it" : "give the dynamic one a divisor, or make it static"));
     }
     shape.emplace_back(mode.stride / next);
     stride.emplace_back(next);
@@ -67,6 +72,10 @@ Layout complement(const Layout& layout, const Shape& cotarget) {
   shape.push_back(rest);
   stride.push_back(compact_col_major(rest, next));
   return coalesce(Layout(IntTuple::tuple(std::move(shape)), IntTuple::tuple(std::move(stride))));
+}
+
+Layout complement(const Layout& layout, const Shape& cotarget) {
+  return complement("complement", layout, cotarget, Gaps::skip);
 }
 
 Layout complement(const Layout& layout) {

@@ -11,7 +11,8 @@ Layout logical_divide(const Layout& layout, const Tiler& tiler) {
     case Tiler::Kind::underscore:
       return layout;
     case Tiler::Kind::layout: {
-      const Layout rest = complement(tiler.layout(), coalesce(layout).shape());
+      const Layout rest = complement("logical_divide", tiler.layout(), coalesce(layout).shape(),
+                                     Gaps::refuse);  // elements in a gap would be lost
       return composition(layout, make_layout({tiler.layout(), rest}));
     }
     case Tiler::Kind::by_mode:
@@ -37,7 +38,7 @@ Layout tile_unzip(const Layout& layout, const Tiler& tiler) {
 }
 
 IntTuple ceil_div(const Shape& target, const Layout& tiler) {
-  return complement(tiler, target).shape();
+  return complement("ceil_div", tiler, target, Gaps::refuse).shape();
 }
 
 }  // namespace tilewright

@@ -4,6 +4,7 @@
 
 #include "tilewright/layout.h"
 
+#include <cstdint>
 #include <vector>
 
 namespace tilewright {
@@ -24,6 +25,9 @@ Layout from_modes(const Modes& modes);
 Modes coalesced(const Modes& modes);
 /// As coalesced, and the same function beyond the size too: the last mode stays.
 Modes coalesced_open(const Modes& modes);
+/// What a complement does with gaps that no layout fills, such as the padding of rows.
+enum class Gaps : std::uint8_t { skip, refuse };
+Layout complement(const char* operation, const Layout& layout, const Shape& cotarget, Gaps gaps);
 /// Throws Error(user) naming the operation if a leaf is a basis element.
 void refuse_basis(const char* operation, const Layout& layout);
 

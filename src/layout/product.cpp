@@ -6,6 +6,20 @@
 #include <algorithm>
 
 namespace tilewright {
+namespace {
+
+// Where `count` copies of the block may begin. Gaps that a block of padded rows has take none.
+Layout room_beside(const Layout& block, const Int& count) {
+  Int cotarget = size(block) * count;
+  Layout room = complement(block, IntTuple(cotarget));
+  while (size(room).min() > 0 && less(size(room), count).value_or(false)) {
+    cotarget *= 2;
+    room = complement(block, IntTuple(cotarget));
+  }
+  return room;
+}
+
+}  // namespace
 
 Layout logical_product(const Layout& block, const Tiler& tiler) {
   switch (tiler.kind()) {
@@ -13,8 +27,7 @@ Layout logical_product(const Layout& block, const Tiler& tiler) {
       return block;
     case Tiler::Kind::layout: {
       const Layout& t = tiler.layout();
-      const Layout rest = complement(block, IntTuple(size(block) * cosize(t)));
-      return make_layout({block, composition(rest, t)});
+      return make_layout({block, composition(room_beside(block, cosize(t)), t)});
     }
     case Tiler::Kind::by_mode:
       break;

@@ -105,13 +105,16 @@ TEST(Shapes, DivideModeByMode) {
   });
 }
 
-TEST(Complement, RefusesOverlapsAndGapsThatNothingFills) {
+TEST(Complement, RefusesOverlapsAndLeavesOutGapsThatNothingFills) {
   check({
       {"complement((2,2):(1,6), 24)", "(3,2):(2,12)"},
-      {"complement((4,2):(1,6), 24)",
-       "error: complement: the stride 6 in (4,2):(1,6) is not known to be a multiple of 4, where "
-       "the "
-       "modes below it end, so no layout fills the gap; pad the modes below it"},
+      {"complement((4,2):(1,6), 24)", "2:12"},
+      {"complement((3,2):(1,11), 44)", "(3,2):(3,22)"},
+      {"logical_divide(24:1, (4,2):(1,6))",
+       "error: logical_divide: the stride 6 in (4,2):(1,6) is no multiple of 4, where the modes "
+       "below it end, so no layout fills the gap; pad the modes below it"},
+      {"logical_product((3,2,2):(1,5,19), 3:1)", "((3,2,2),3):((1,5,19),38)"},
+      {"tile_to_shape((4,8):(9,1), (8,16))", "((4,2),(8,2)):((9,36),(1,72))"},
       {"complement(4:-1, 8)",
        "error: complement: 4:-1 overlaps itself or runs backwards (the mode 4:-1 starts before "
        "index "

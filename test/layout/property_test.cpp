@@ -158,6 +158,25 @@ TEST(Property, ComplementIsOrderedDisjointAndFills) {
   });
 }
 
+TEST(Property, PaddedBlocksHaveComplementsAndProducts) {
+  for_each_seed([](RandomLayouts& random) {
+    const Layout a = random.padded(3);
+    const std::int64_t target = cosize(a).value() * random.pick(1, 3);
+    const Layout b = complement(a, IntTuple(target));
+    SCOPED_TRACE(to_string(a) + " in " + std::to_string(target) + ": " + to_string(b));
+    for (std::int64_t i = 1; i < size_of(b); ++i) {
+      ASSERT_LT(at(b, i - 1), at(b, i));
+    }
+    const Layout copies(Shape(size_of(b) * random.pick(1, 3)));
+    for (const Layout& both : {make_layout({a, b}), logical_product(a, copies)}) {
+      const std::multiset<std::int64_t> all = image(both);
+      ASSERT_EQ(std::set<std::int64_t>(all.begin(), all.end()).size(), all.size())
+          << to_string(both);
+    }
+    ASSERT_EQ(size_of(logical_product(a, copies)), size_of(a) * size_of(copies));
+  });
+}
+
 TEST(Property, InversesInvert) {
   for_each_seed([](RandomLayouts& random) {
     const Layout a = random.any();

@@ -56,9 +56,17 @@ class RandomLayouts {
   }
 
   /// Modes in random order, each a whole multiple beyond the last: injective, with gaps.
-  Layout injective(int most_modes = 4) { return spread(most_modes, 3); }
+  Layout injective(int most_modes = 4) {
+    return spread(most_modes, [this](std::int64_t end) { return end * pick(1, 3); });
+  }
+  /// Modes in random order, each some elements beyond the last: injective, with gaps of any size.
+  Layout padded(int most_modes = 4) {
+    return spread(most_modes, [this](std::int64_t end) { return end + pick(0, 3); });
+  }
   /// Modes in random order without gaps.
-  Layout compact(int most_modes = 4) { return spread(most_modes, 1); }
+  Layout compact(int most_modes = 4) {
+    return spread(most_modes, [](std::int64_t end) { return end; });
+  }
 
   /// A shape whose size divides `size`.
   Layout divisor_of(std::int64_t size, int most_modes = 3) {
@@ -85,7 +93,9 @@ class RandomLayouts {
     return IntTuple::tuple(std::move(result));
   }
 
-  Layout spread(int most_modes, int widest_gap) {
+  /// `begin(end)`: where a mode begins after those that end before `end`.
+  template <class Begin>
+  Layout spread(int most_modes, Begin&& begin) {
     const std::vector<IntTuple> leaves = extents(most_modes);
     std::vector<std::size_t> order(leaves.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -93,7 +103,7 @@ class RandomLayouts {
     std::vector<std::int64_t> stride(leaves.size());
     std::int64_t next = 1;
     for (std::size_t i : order) {
-      next *= pick(1, widest_gap);
+      next = begin(next);
       stride[i] = next;
       next *= leaves[i].value().value();
     }
