@@ -300,8 +300,12 @@ void WordAccess::check_readers() const {
     return true;
   };
   if (r.agent() == kReaderList) {
-    Block& owner = r.block() == x.block->number ? *x.block : *x.grid->block_of(r.block());
-    for (const Reader& reader : owner.reader_lists[lanes]) {
+    const Block* owner = r.block() == x.block->number ? x.block : x.grid->block_of(r.block());
+    if (owner == nullptr || r.epoch() <= owner->floor.epoch) {  // the list is no more
+      if (find_block(actor.knowledge->foreign, r.block()) == nullptr) conflict(r, 0, pc, false);
+      return;
+    }
+    for (const Reader& reader : owner->reader_lists[lanes]) {
       if (!check(reader.warp, reader.lanes, reader.epoch, reader.pc)) return;
     }
   } else if (r.agent() == kManyWarps) {

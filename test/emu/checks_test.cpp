@@ -24,6 +24,11 @@ const std::string kSharedAddress =
     "shl.b32 %r10, %r0, 2;\nmov.u32 %r11, s;\nadd.s32 %r12, %r11, %r10;\n";
 const std::string kBar = ".shared .align 8 .b64 bar;\n";
 
+/// Both warps of a block read a word, the second one in a later epoch.
+const std::string kListOfReaders =
+    "setp.lt.u32 %p3, %r0, 32;\n@%p3 bra LOAD;\nbar.warp.sync -1;\nLOAD:\n"
+    "ld.global.u32 %r4, [%rd0];\n";
+
 std::vector<Row> memory_rows() {
   return {
       {"a store inside is clean", {kOutAddress + "st.global.u32 [%rd21], %r0;", "", {128}}, ""},
@@ -103,7 +108,20 @@ std::vector<Row> race_rows() {
       "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra READ;\nst.global.u32 [%rd0], 7;\n{SYNC}bra END;\n"
       "READ:\nld.acquire.gpu.global.u32 %r3, [%rd1];\nsetp.eq.u32 %p2, %r3, 0;\n@%p2 bra READ;\n"
       "ld.global.u32 %r4, [%rd0];\nst.global.u32 [%rd2], %r4;\nEND:\n";
+  // Warps that read in several epochs are a list, which the block empties at its next barrier.
+  const std::string readers =
+      "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra WRITE;\n" + kListOfReaders +
+      "bar.sync 0;\nsetp.ne.u32 %p2, %r0, 0;\n@%p2 bra END;\n{SYNC}bra END;\n"
+      "WRITE:\nsetp.ne.u32 %p2, %r0, 0;\n@%p2 bra END;\nSPIN:\n"
+      "ld.acquire.gpu.global.u32 %r3, [%rd1];\nsetp.eq.u32 %p2, %r3, 0;\n@%p2 bra SPIN;\n"
+      "st.global.u32 [%rd0], 7;\nEND:\n";
   return {
+      {"a write behind the readers of another block",
+       {with(readers, "st.release.gpu.global.u32 [%rd1], 1;\n"), "", {4, 4}, {2, 1, 1}, {64, 1, 1}},
+       ""},
+      {"a write that is not ordered behind the readers of another block",
+       {with(readers, "st.relaxed.gpu.global.u32 [%rd1], 1;\n"), "", {4, 4}, {2, 1, 1}, {64, 1, 1}},
+       "race"},
       {"shared memory behind a barrier",
        {kSharedAddress + with(reversed, "bar.sync 0;\n"), kShared, {256}, {}, {64, 1, 1}},
        ""},
@@ -317,6 +335,15 @@ std::string test_name(const testing::TestParamInfo<Row>& row) {
     }
   }
   return out;
+}
+
+TEST(ReadersOfABlock, RaceWithAWriteAlsoOnceItHasEnded) {
+  const std::string body = "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra WRITE;\n" + kListOfReaders +
+                           "bra END;\nWRITE:\nst.global.u32 [%rd0], %r0;\nEND:\n";
+  Options o;
+  o.residency = Residency::one;
+  const Outcome out = run({body, "", {4}, {2, 1, 1}, {64, 1, 1}}, o);
+  EXPECT_EQ(out.kinds(), "race, unordered") << out.text();
 }
 
 INSTANTIATE_TEST_SUITE_P(Memory, Check, testing::ValuesIn(memory_rows()), test_name);
