@@ -38,35 +38,56 @@ void misuse(Exec& x, unsigned lane, std::string message) {
              .other = {}});
 }
 
+/// The phases that the warp's threads arrived at, by lane.
+std::uint64_t* phases_of(Cluster& c, const Warp& warp) {
+  const Block& block = *warp.block;
+  c.arrived_phase.resize(c.blocks.size() * block.threads);
+  return &c.arrived_phase[block.rank * block.threads + warp.thread(0)];
+}
+
+void arrive(Exec& x, const Inst& in, Cluster& c) {
+  std::uint64_t* const mine = phases_of(c, *x.warp);
+  const std::uint64_t phase = c.phase;
+  bool twice = false;
+  for_lanes(x.mask, [&](unsigned lane) { twice |= mine[lane] > phase; });
+  for (std::uint32_t left = twice ? x.mask : 0; left != 0; left &= left - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(left));
+    if (mine[lane] <= phase) continue;
+    misuse(x, lane, "arrives at the cluster's barrier twice without a wait");
+  }
+  for_lanes(x.mask, [&](unsigned lane) { mine[lane] = phase + 1; });
+  c.arrived += static_cast<std::uint32_t>(std::popcount(x.mask));
+  if (!in.info->has<"relaxed">()) release_lanes(*x.warp, x.mask, c.arriving);
+  if (c.arrived >= c.live) complete(c);
+}
+
+/// Is the phase that the lanes arrived at complete?
+bool is_over(Exec& x, Cluster& c) {
+  const std::uint64_t* const mine = phases_of(c, *x.warp);
+  const std::uint64_t phase = c.phase;
+  bool never = false, waits = false;
+  for_lanes(x.mask, [&](unsigned lane) {
+    never |= mine[lane] == 0;
+    waits |= mine[lane] > phase;
+  });
+  for (std::uint32_t left = never ? x.mask : 0; left != 0; left &= left - 1) {
+    const auto lane = static_cast<unsigned>(std::countr_zero(left));
+    if (mine[lane] != 0) continue;
+    misuse(x, lane, "waits at the cluster's barrier without an arrive before");
+  }
+  return !waits;
+}
+
 }  // namespace
 
 Flow exec_barrier_cluster(Exec& x, const Inst& in) {
   if (in.info->has<"aligned">() && gather_aligned(x) == Gather::wait) return Flow::stop;
   Cluster& c = *x.block->cluster;
-  const std::uint32_t base = x.block->rank * x.block->threads;
-  c.arrived_phase.resize(c.blocks.size() * x.block->threads);
   if (in.info->has<"arrive">()) {
-    for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
-      const auto lane = static_cast<unsigned>(std::countr_zero(left));
-      std::uint64_t& mine = c.arrived_phase[base + x.warp->thread(lane)];
-      if (mine > c.phase) misuse(x, lane, "arrives at the cluster's barrier twice without a wait");
-      mine = c.phase + 1;
-      ++c.arrived;
-    }
-    if (!in.info->has<"relaxed">()) {
-      accumulate(c.arriving, release_lanes(*x.warp, x.mask));
-    }
-    if (c.arrived >= c.live) complete(c);
+    arrive(x, in, c);
     return Flow::next;
   }
-  std::uint32_t waiting = 0;
-  for (std::uint32_t left = x.mask; left != 0; left &= left - 1) {
-    const auto lane = static_cast<unsigned>(std::countr_zero(left));
-    const std::uint64_t mine = c.arrived_phase[base + x.warp->thread(lane)];
-    if (mine == 0) misuse(x, lane, "waits at the cluster's barrier without an arrive before");
-    if (mine > c.phase) waiting |= 1U << lane;
-  }
-  if (waiting != 0) {
+  if (!is_over(x, c)) {
     x.split->wait = Wait::cluster;
     return Flow::stop;
   }

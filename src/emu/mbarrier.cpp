@@ -40,15 +40,37 @@ Place8 place_of(const OpInfo& info, std::uint64_t address) {
   return {Space::global, address};  // refused by find_mbarrier
 }
 
-/// The object's bytes: located, with the race check of a strong access or of init's plain write.
-bool touch(Exec& x, unsigned lane, Place8 p, Access access, Strength strength) {
-  Located l;
-  if (!locate(x, lane, p.space, p.address, 8, 8, Purpose::update, l)) return false;
-  if (l.shadowed) {
-    note_access(x, lane, l.target, p.address, 8, access, strength, thread_actor(x, lane));
-  }
-  set_initialized(l, 0, 8, true);
-  return true;
+void note(Exec& x, unsigned lane, Place8 p, const Located& l, Access access, Strength strength) {
+  if (!l.shadowed) return;
+  note_access(x, lane, l.target, p.address, 8, access, strength, thread_actor(x, lane));
+}
+
+/// An mbarrier and its bytes.
+struct Object {
+  Mbarrier* barrier = nullptr;  ///< null if something was reported
+  Located at;
+};
+Object find_object(Exec& x, unsigned lane, Place8 p);
+void check_init(Exec& x, unsigned lane, const ShadowTarget& target, const Mbarrier& m);
+
+/// The mbarrier, used by a lane.
+Mbarrier* use(Exec& x, unsigned lane, Place8 p) {
+  const Object object = find_object(x, lane, p);
+  if (object.barrier == nullptr) return nullptr;
+  note(x, lane, p, object.at, Access::atomic, Strength::cluster);
+  return object.barrier;
+}
+
+/// The mbarrier of a block at a shared address; null if there is none.
+Mbarrier* look_up(Block& owner, std::uint64_t address) {
+  const auto it = owner.mbarriers.find(static_cast<std::uint32_t>(address & 0xffffff));
+  return it != owner.mbarriers.end() ? &it->second : nullptr;
+}
+/// The same of any address; reports nothing.
+Mbarrier* look_up(const Exec& x, Place8 p) {
+  const bool shared = p.space == Space::shared || p.space == Space::shared_cluster;
+  Block* owner = shared ? owner_of(x, p.address) : nullptr;
+  return owner != nullptr ? look_up(*owner, p.address) : nullptr;
 }
 
 std::uint64_t state_of(const Mbarrier& m) { return m.phase << 24 | m.pending; }
@@ -60,7 +82,10 @@ void initialize(Exec& x, const Inst& in, unsigned lane, Place8 p) {
            "initialises an mbarrier with a count of " + std::to_string(count) + "; use 1 to " +
                std::to_string(kMaxCount));
   }
-  if (!touch(x, lane, p, Access::write, Strength::weak)) return;
+  Located l;
+  if (!locate(x, lane, p.space, p.address, 8, 8, Purpose::update, l)) return;
+  note(x, lane, p, l, Access::write, Strength::weak);
+  set_initialized(l, 0, 8, true);
   Block* owner = owner_of(x, p.address);
   const auto key = static_cast<std::uint32_t>(p.address & 0xffffff);
   auto [it, fresh] = owner->mbarriers.try_emplace(key);
@@ -80,10 +105,9 @@ void initialize(Exec& x, const Inst& in, unsigned lane, Place8 p) {
 
 /// The object is gone: what was done to it is no access to the bytes that remain.
 void invalidate(Exec& x, unsigned lane, Place8 p) {
-  if (find_mbarrier(x, lane, p.space, p.address) == nullptr) return;
-  Located l;
-  if (!locate(x, lane, p.space, p.address, 8, 8, Purpose::update, l)) return;
-  const ShadowView view = l.target.map->view(l.target.word, 2);
+  const Object object = find_object(x, lane, p);
+  if (object.barrier == nullptr) return;
+  const ShadowView view = object.at.target.map->view(object.at.target.word, 2);
   for (int word = 0; word < 2; ++word) {
     view.writer[word] = 0;
     view.reader[word] = 0;
@@ -125,12 +149,25 @@ struct Ends {
 /// The object that all lanes name, used by all of them; null if something is amiss.
 Mbarrier* find_together(Exec& x, Place8 p) {
   const Ends ends(x.mask);
-  Mbarrier* m = find_mbarrier(x, ends.first, p.space, p.address);
-  if (m == nullptr || !touch(x, ends.first, p, Access::atomic, Strength::cluster)) return nullptr;
-  if (ends.last == ends.first) return m;
-  find_mbarrier(x, ends.last, p.space, p.address);
-  touch(x, ends.last, p, Access::atomic, Strength::cluster);
-  return m;
+  const Object object = find_object(x, ends.first, p);
+  if (object.barrier == nullptr) return nullptr;
+  note(x, ends.first, p, object.at, Access::atomic, Strength::cluster);
+  if (ends.last == ends.first) return object.barrier;
+  check_init(x, ends.last, object.at.target, *object.barrier);
+  note(x, ends.last, p, object.at, Access::atomic, Strength::cluster);
+  return object.barrier;
+}
+
+/// The states that lanes see which arrive one after the other.
+void write_states(Exec& x, const Slot& to, const Mbarrier& m) {
+  std::uint64_t state = state_of(m);
+  if (to.cls != Class::b64) {
+    for_lanes(x.mask, [&](unsigned lane) { x.set(to, lane, state--); });
+    return;
+  }
+  auto* const lanes = x.lanes<std::uint64_t>(to);
+  for_lanes(x.mask, [&](unsigned lane) { lanes[lane] = state--; });
+  x.defined(to) |= x.mask;
 }
 
 /// Plain arrivals of all lanes, once each, in one phase. False, with nothing done, if they are not.
@@ -142,19 +179,13 @@ bool arrive_together(Exec& x, const Inst& in) {
   const Place8 p = place_of(
       info, x.value(address, Ends(x.mask).first) + static_cast<std::uint64_t>(info.offset[1]));
   const auto lanes = static_cast<std::uint32_t>(std::popcount(x.mask));
-  const bool shared = p.space == Space::shared || p.space == Space::shared_cluster;
-  const Block* owner = shared ? owner_of(x, p.address) : nullptr;
-  if (owner == nullptr) return false;
-  const auto known = owner->mbarriers.find(static_cast<std::uint32_t>(p.address & 0xffffff));
-  if (known == owner->mbarriers.end() || known->second.pending < lanes) return false;
+  const Mbarrier* known = look_up(x, p);
+  if (known == nullptr || known->pending < lanes) return false;
   Mbarrier* m = find_together(x, p);
   if (m == nullptr) return true;
-  if (!info.has<"relaxed">()) accumulate(m->arriving, release_lanes(*x.warp, x.mask));
-  const Slot& state = operand(in, 0);
-  for (std::uint32_t left = x.mask; left != 0; left &= left - 1, --m->pending) {
-    if (state.cls == Class::sink) continue;
-    x.set(state, static_cast<unsigned>(std::countr_zero(left)), state_of(*m));
-  }
+  if (!info.has<"relaxed">()) release_lanes(*x.warp, x.mask, m->arriving);
+  write_states(x, operand(in, 0), *m);
+  m->pending -= lanes;
   settle(*x.run, *m);
   return true;
 }
@@ -163,8 +194,8 @@ void arrive(Exec& x, const Inst& in, unsigned lane, Place8 p) {
   const bool with_tx = in.info->has<"expect_tx">();
   const bool relaxed = in.info->has<"relaxed">();
   const OpInfo& info = *in.info;
-  Mbarrier* m = find_mbarrier(x, lane, p.space, p.address);
-  if (m == nullptr || !touch(x, lane, p, Access::atomic, Strength::cluster)) return;
+  Mbarrier* m = use(x, lane, p);
+  if (m == nullptr) return;
   std::uint32_t count = 1;
   if (with_tx) {
     expect(x, lane, *m, static_cast<std::int32_t>(x.value(operand(in, 2), lane)));
@@ -189,8 +220,8 @@ void arrive(Exec& x, const Inst& in, unsigned lane, Place8 p) {
 }
 
 void change_tx(Exec& x, const Inst& in, unsigned lane, Place8 p) {
-  Mbarrier* m = find_mbarrier(x, lane, p.space, p.address);
-  if (m == nullptr || !touch(x, lane, p, Access::atomic, Strength::cluster)) return;
+  Mbarrier* m = use(x, lane, p);
+  if (m == nullptr) return;
   const auto bytes = static_cast<std::int32_t>(x.value(operand(in, 1), lane));
   if (in.info->has<"complete_tx">()) {
     complete_tx(*x.run, *m, bytes, nullptr);
@@ -222,10 +253,14 @@ void wait_together(Exec& x, const Inst& in) {
   if (!done) x.split->polled = true;
 }
 
-/// Lanes that see the phase complete; they acquire.
-void wait(Exec& x, const Inst& in) {
-  if (!x.warp->clocks.each && operand(in, 0).cls == Class::pred && is_uniform(x, operand(in, 1)) &&
-      is_uniform(x, operand(in, 2))) {
+/// All lanes ask for one phase of one object.
+bool asks_together(const Exec& x, const Inst& in) {
+  return is_uniform(x, operand(in, 1)) && is_uniform(x, operand(in, 2));
+}
+
+/// Lanes that see the phase complete; they acquire. `alike`: asks_together().
+void wait(Exec& x, const Inst& in, bool alike) {
+  if (!x.warp->clocks.each && operand(in, 0).cls == Class::pred && alike) {
     wait_together(x, in);
     return;
   }
@@ -242,8 +277,8 @@ void wait(Exec& x, const Inst& in) {
     const std::uint64_t at =
         x.value(operand(in, 1), lane) + static_cast<std::uint64_t>(in.info->offset[1]);
     const Place8 p = place_of(*in.info, at);
-    const Mbarrier* m = find_mbarrier(x, lane, p.space, p.address);
-    if (m == nullptr || !touch(x, lane, p, Access::atomic, Strength::cluster)) {
+    const Mbarrier* m = use(x, lane, p);
+    if (m == nullptr) {
       done |= 1U << lane;
       continue;
     }
@@ -262,21 +297,15 @@ void wait(Exec& x, const Inst& in) {
 }
 
 /// Every lane waits for a phase that is not complete. Anything odd is left to wait().
-bool must_sleep(const Exec& x, const Inst& in) {
+bool must_sleep(const Exec& x, const Inst& in, bool alike) {
   const bool parity = in.info->has<"parity">();
-  const bool alike = is_uniform(x, operand(in, 1)) && is_uniform(x, operand(in, 2));
   const std::uint32_t lanes = alike ? x.mask & (0 - x.mask) : x.mask;  // or the first one
   for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));
     const std::uint64_t at =
         x.value(operand(in, 1), lane) + static_cast<std::uint64_t>(in.info->offset[1]);
-    const Place8 p = place_of(*in.info, at);
-    const bool shared = p.space == Space::shared || p.space == Space::shared_cluster;
-    const Block* owner = shared ? owner_of(x, p.address) : nullptr;
-    if (owner == nullptr) return false;
-    const auto it = owner->mbarriers.find(static_cast<std::uint32_t>(p.address & 0xffffff));
-    if (it == owner->mbarriers.end()) return false;
-    if (is_complete(it->second, x.value(operand(in, 2), lane), parity)) return false;
+    const Mbarrier* m = look_up(x, place_of(*in.info, at));
+    if (m == nullptr || is_complete(*m, x.value(operand(in, 2), lane), parity)) return false;
   }
   return true;
 }
@@ -284,7 +313,8 @@ bool must_sleep(const Exec& x, const Inst& in) {
 /// try_wait suspends the thread. It gives up only once nothing else can happen.
 Flow try_wait(Exec& x, const Inst& in) {
   Split& s = *x.split;
-  if (!s.timed_out && must_sleep(x, in)) {
+  const bool alike = asks_together(x, in);
+  if (!s.timed_out && must_sleep(x, in, alike)) {
     s.wait = Wait::memory;
     s.asleep = true;
     s.seen_version = x.run->version;
@@ -292,7 +322,7 @@ Flow try_wait(Exec& x, const Inst& in) {
     return Flow::stop;
   }
   s.timed_out = false;
-  wait(x, in);
+  wait(x, in, alike);
   if (!s.polled) return Flow::next;
   ++s.pc;
   return Flow::stop;
@@ -323,29 +353,32 @@ void check_init(Exec& x, unsigned lane, const ShadowTarget& target, const Mbarri
              .other_pc = m.init_pc});
 }
 
-}  // namespace
-
-Mbarrier* find_mbarrier(Exec& x, unsigned lane, Space space, std::uint64_t address) {
-  Located l;
-  const bool shared = space == Space::shared || space == Space::shared_cluster;
-  if (!shared) {
-    misuse(x, lane, "names an mbarrier at " + hex(address) + ", which is not in shared memory");
-    return nullptr;
+Object find_object(Exec& x, unsigned lane, Place8 p) {
+  Object out;
+  if (p.space != Space::shared && p.space != Space::shared_cluster) {
+    misuse(x, lane, "names an mbarrier at " + hex(p.address) + ", which is not in shared memory");
+    return out;
   }
-  if (!locate(x, lane, space, address, 8, 8, Purpose::update, l)) return nullptr;
-  auto& map = l.target.owner->mbarriers;
-  auto it = map.find(static_cast<std::uint32_t>(address & 0xffffff));
-  if (it != map.end()) {
-    check_init(x, lane, l.target, it->second);
-    return &it->second;
+  if (!locate(x, lane, p.space, p.address, 8, 8, Purpose::update, out.at)) return out;
+  out.barrier = look_up(*out.at.target.owner, p.address);
+  if (out.barrier != nullptr) {
+    check_init(x, lane, out.at.target, *out.barrier);
+    return out;
   }
   misuse(x, lane,
-         "uses an mbarrier at shared address " + hex(address & 0xffffff) +
+         "uses an mbarrier at shared address " + hex(p.address & 0xffffff) +
              " that mbarrier.init has not made",
          Severity::error, true);
   // Recorded all the same: an init that comes later races with this.
-  touch(x, lane, {space, address}, Access::atomic, Strength::cluster);
-  return nullptr;
+  note(x, lane, p, out.at, Access::atomic, Strength::cluster);
+  set_initialized(out.at, 0, 8, true);
+  return out;
+}
+
+}  // namespace
+
+Mbarrier* find_mbarrier(Exec& x, unsigned lane, Space space, std::uint64_t address) {
+  return find_object(x, lane, {space, address}).barrier;
 }
 
 void settle(Run& run, Mbarrier& m) {
@@ -374,7 +407,7 @@ Flow exec_mbarrier(Exec& x, const Inst& in) {
   }
   if (in.info->has<"try_wait">()) return try_wait(x, in);
   if (in.info->has<"test_wait">()) {
-    wait(x, in);
+    wait(x, in, asks_together(x, in));
     return Flow::next;
   }
   const bool arrives = in.info->has<"arrive">() || in.info->has<"arrive_drop">();

@@ -21,13 +21,6 @@ struct Conflict {
   std::uint32_t bytes = 15;  ///< of the word that this access touches
 };
 
-const Known* find_block(const SnapshotRef& snapshot, std::uint32_t block) {
-  if (!snapshot) return nullptr;
-  auto it = std::lower_bound(snapshot->begin(), snapshot->end(), block,
-                             [](const Known& k, std::uint32_t b) { return k.block < b; });
-  return it != snapshot->end() && it->block == block ? &*it : nullptr;
-}
-
 /// Records of blocks that used the same shared memory before, or of launches that have ended as far
 /// as the actor knows.
 bool stale(const Exec& x, const ShadowTarget& target, std::uint32_t block, const Actor& actor) {
@@ -218,11 +211,13 @@ struct WordAccess {
   void check_writer() const {
     const Record r{view.writer[word]};
     if (r.bits == 0 || (r.mask() & mask) == 0) return;
+    const bool harmless = exempt(r);
+    if (harmless && !actor.async_proxy) return;
     if (precedes(x, target, r, actor)) {
       check_proxy(r);
       return;
     }
-    if (!exempt(r)) conflict(r, r.agent(), view.writer_pc[word], true);
+    if (!harmless) conflict(r, r.agent(), view.writer_pc[word], true);
   }
   void check_proxy(Record r) const {
     if (!actor.async_proxy || async_knows(x, target, r, actor)) return;
@@ -483,6 +478,17 @@ bool precedes(const Exec& x, const ShadowTarget& target, Record r, const Actor& 
   }
   return stale(x, target, r.block(), actor) ||
          knows_agent(x, r.block(), r.agent(), r.epoch(), actor);
+}
+
+bool warp_precedes(const Exec& x, Record r) {
+  if (x.warp->clocks.each || r.agent() >= x.block->threads) return false;
+  const Knowledge& common = x.warp->clocks.common;
+  const Clock* clock = common.generic.get();
+  if (r.block() != x.block->number) {
+    const Known* known = find_block(common.foreign, r.block());
+    clock = known != nullptr ? known->generic.get() : nullptr;
+  }
+  return clock != nullptr && clock->of_warp(r.agent() / 32) >= r.epoch();
 }
 
 void note_access(Exec& x, unsigned lane, const ShadowTarget& target, std::uint64_t address,

@@ -44,6 +44,9 @@ void note_access(Exec& x, unsigned lane, const ShadowTarget& target, std::uint64
 
 /// Does an access record precede what the actor does?
 bool precedes(const Exec& x, const ShadowTarget& target, Record record, const Actor& actor);
+/// Does what the lanes of the record's warp did up to its epoch precede what the running lanes do,
+/// by what these know in common? False where only a look at each lane can say.
+bool warp_precedes(const Exec& x, Record record);
 /// Does a write precede what the actor does, and see it the proxy through which that is done?
 bool visible(const Exec& x, const ShadowTarget& target, Record write, const Actor& actor);
 
@@ -95,8 +98,8 @@ void raise_epochs(Warp& warp, std::uint32_t mask);
 std::shared_ptr<Clock> own_clock(Warp& warp, std::uint32_t mask);
 /// What a lane hands on when it releases now; begins a new epoch for it.
 SnapshotRef release_snapshot(Warp& warp, unsigned lane);
-/// What the lanes of `mask` hand on together.
-SnapshotRef release_lanes(Warp& warp, std::uint32_t mask);
+/// Adds to `into` what the lanes of `mask` hand on together; begins a new epoch for them.
+void release_lanes(Warp& warp, std::uint32_t mask, SnapshotRef& into);
 void acquire_snapshot(Warp& warp, unsigned lane, const SnapshotRef& snapshot);
 /// The same for several lanes; keeps their knowledge common where it is.
 void acquire_lanes(Warp& warp, std::uint32_t mask, const SnapshotRef& snapshot);

@@ -54,6 +54,7 @@ class LineRow {
 
   bool known(Record first, unsigned shift, unsigned lane) const;
   bool writer_known(const ShadowLine& line, unsigned lane) const;
+  bool warps_known(Record r, std::uint32_t warps) const;
   bool readers_known(const ShadowLine& line, unsigned lane) const;
   bool joins(const ShadowLine& line) const;
   bool can_read(const ShadowLine& line, unsigned lane) const;
@@ -64,6 +65,8 @@ class LineRow {
 /// Does each lane know the accesses of the words that it accesses? Agents `first`, and so on, have
 /// `1 << shift` words each; the lanes from `lane` on have the line.
 bool LineRow::known(Record first, unsigned shift, unsigned lane) const {
+  const std::uint32_t last = first.agent() + ((kWords - 1) >> shift);
+  if (last / 32 == first.agent() / 32 && warp_precedes(x_, first)) return true;
   const bool alike = !x_.warp->clocks.each && first.agent() >= x_.block->threads && !row_.copies;
   const unsigned step = 1U << (alike ? shift : std::min<unsigned>(shift, shift_));
   for (unsigned w = 0; w < kWords; w += step) {
@@ -84,9 +87,22 @@ bool LineRow::writer_known(const ShadowLine& line, unsigned lane) const {
 bool LineRow::readers_known(const ShadowLine& line, unsigned lane) const {
   if (settled_(line.reader)) return true;
   const Record r{line.reader};
+  if (r.agent() == kManyWarps) return warps_known(r, line.lanes);
   if (r.agent() >= kAgents) return false;
   if (r.agent() >= x_.grid->threads()) return known(r, 5, lane);
   return known(next_agents(r, line.lanes), line.reader_shift, lane);
+}
+
+/// Is what the warps of a set did up to the record's epoch known? The set does not say which lanes
+/// read, so that a thread need not know of its own warp.
+bool LineRow::warps_known(Record r, std::uint32_t warps) const {
+  if (r.block() == x_.block->number && !row_.copies) warps &= ~(1U << x_.warp->id);
+  for (; warps != 0; warps &= warps - 1) {
+    const auto warp = static_cast<std::uint32_t>(std::countr_zero(warps));
+    const Record one = Record::make(r.epoch(), r.block(), warp * 32, r.scope(), 15);
+    if (!warp_precedes(x_, one)) return false;
+  }
+  return true;
 }
 
 /// Other warps read the line since the block's last barrier, and so does this one.

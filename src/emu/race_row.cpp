@@ -96,9 +96,10 @@ bool Row<words>::consecutive_writers() const {
 /// A thread's own earlier write is in order too: its record differs in epoch, scope, mask only.
 template <unsigned words>
 bool Row<words>::writers_known() const {
-  const std::uint64_t one = view.writer[0];
-  if (consecutive_writers() && settled(one) && settled(view.writer[kCount - 1])) {
-    return true;
+  const Record one{view.writer[0]}, last{view.writer[kCount - 1]};
+  if (consecutive_writers()) {
+    if (settled(one.bits) && settled(last.bits)) return true;
+    if (last.agent() / 32 == one.agent() / 32 && warp_precedes(x, one)) return true;
   }
   bool good = true;
   for (unsigned i = 0; i < kCount; ++i) {
@@ -177,7 +178,7 @@ template <unsigned words>
 bool Row<words>::readers_known() const {
   for (unsigned i = 0; i < kCount; ++i) {
     const Record r{view.reader[i]};
-    if (settled(r.bits) || only_me(i)) continue;
+    if (settled(r.bits) || only_me(i) || warp_precedes(x, r)) continue;
     if (r.agent() >= kAgents) return false;
     if (r.agent() >= x.grid->threads()) {
       if (!known(i, r)) return false;

@@ -12,14 +12,6 @@ namespace {
 /// Epochs are 21 bits in Records; a block that outlives them forgets what it accessed.
 constexpr std::uint32_t kEpochCeiling = Record::kEpochLimit - 8;
 
-SnapshotRef with_own(const Knowledge& k, std::uint32_t block, ClockRef generic, ClockRef async) {
-  auto out = k.foreign ? std::make_shared<Snapshot>(*k.foreign) : std::make_shared<Snapshot>();
-  auto it = std::lower_bound(out->begin(), out->end(), block,
-                             [](const Known& a, std::uint32_t b) { return a.block < b; });
-  out->insert(it, {block, std::move(generic), std::move(async)});
-  return out;
-}
-
 /// What several threads know together. Fences count for all of them: a barrier hands on what a
 /// thread fenced before it.
 void absorb(Knowledge& out, const Knowledge& k) {
@@ -114,7 +106,7 @@ bool raise_floor(Block& block) {
   std::uint32_t epoch = block.floor.epoch;
   for (std::size_t w = 0; w < block.warp_count(); ++w) {
     const LaneClocks& c = block.warps[w]->clocks;
-    epoch = std::max(epoch, c.together ? c.epoch[0] : *std::ranges::max_element(c.epoch));
+    epoch = std::max(epoch, c.latest_epoch());
   }
   block.floor.epoch = epoch;
   if (block.cp_users == 0) return true;
@@ -131,35 +123,56 @@ bool raise_floor(Block& block) {
   return most <= block.floor.copies;
 }
 
+bool is_whole(const Warp& warp, std::uint32_t mask) { return (warp.exist & ~mask) == 0; }
+
+/// Adds what the lanes of `mask` did themselves, and what all of the block knows.
+void add_own(Clock& to, const Warp& warp, std::uint32_t mask) {
+  const LaneClocks& c = warp.clocks;
+  const Block& block = *warp.block;
+  to.raise(block.floor);
+  if (is_whole(warp, mask)) {
+    to.warps[warp.id] = std::max(to.warps[warp.id], c.latest_epoch());
+  } else {
+    for_lanes(mask, [&](unsigned lane) { to.raise(warp.thread(lane), c.epoch[lane]); });
+  }
+  if (block.cp_users == 0) return;
+  for_lanes(mask & warp.exist,
+            [&](unsigned lane) { to.raise(block.cp_agent(warp.thread(lane)), c.copied[lane]); });
+}
+
+/// The same with what they know, which is common.
+void add_common(Known& to, const Warp& warp, std::uint32_t mask, const Knowledge& common) {
+  Clock& clock = make_own(to.generic);
+  if (common.generic) clock.raise(*common.generic);
+  add_own(clock, warp, mask);
+  to.async = join(to.async, common.async);
+}
+
 }  // namespace
 
 void raise_epochs(Warp& warp, std::uint32_t mask) {
-  if (mask != ~std::uint32_t{0}) warp.clocks.together = false;
-  for (std::uint32_t left = mask; left != 0; left &= left - 1) {
-    auto& e = warp.clocks.epoch[static_cast<unsigned>(std::countr_zero(left))];
-    e = std::min(e + 1, kEpochCeiling);
+  LaneClocks& c = warp.clocks;
+  if (is_whole(warp, mask)) {
+    c.epoch.fill(std::min(c.latest_epoch() + 1, kEpochCeiling));
+    c.together = true;
+    return;
   }
+  c.together = false;
+  for_lanes(mask,
+            [&](unsigned lane) { c.epoch[lane] = std::min(c.epoch[lane] + 1, kEpochCeiling); });
 }
 
 std::shared_ptr<Clock> own_clock(Warp& warp, std::uint32_t mask) {
   LaneClocks& c = warp.clocks;
   auto out = std::make_shared<Clock>();
-  out->floor = warp.block->floor;
   const Clock* last = nullptr;
-  if (mask != 0 && !c.each) {
-    if (c.common.generic) out->raise(*c.common.generic);
-    last = c.common.generic.get();
-    const std::size_t end = warp.thread(31U - static_cast<unsigned>(std::countl_zero(mask))) + 1;
-    if (out->at.size() < end) out->at.resize(end);
-  }
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
-    const auto lane = static_cast<unsigned>(std::countr_zero(left));
-    const Clock* known = c.lane(lane).generic.get();
+    const Clock* known = c.lane(static_cast<unsigned>(std::countr_zero(left))).generic.get();
     if (known != nullptr && known != last) out->raise(*known);
     last = known;
-    out->raise(warp.thread(lane), c.epoch[lane]);
-    out->raise(warp.block->cp_agent(warp.thread(lane)), c.copied[lane]);
+    if (!c.each) break;
   }
+  add_own(*out, warp, mask);
   return out;
 }
 
@@ -170,8 +183,9 @@ void synchronize_block(Block& block) {
     Knowledge all = all_of(block);
     auto clock = all.generic ? std::make_shared<Clock>(*all.generic) : nullptr;
     add_copies(block, clock);
-    if (clock) {  // the floor is known anyway
+    if (clock) {  // the floor is known anyway, and with it all that threads did
       clock->floor = {};
+      clock->warps.fill(0);
       for (std::uint32_t i = 0; i < clock->at.size(); ++i) {
         if (clock->at[i] <= block.floor[i]) clock->at[i] = 0;
       }
@@ -203,15 +217,7 @@ void synchronize_lanes(Warp& warp, std::uint32_t mask) {
       absorb(all, (*c.each)[static_cast<unsigned>(std::countr_zero(left))]);
     }
   }
-  auto own = all.generic ? std::make_shared<Clock>(*all.generic) : std::make_shared<Clock>();
-  for (std::uint32_t left = mask & warp.exist; left != 0; left &= left - 1) {
-    const auto lane = static_cast<unsigned>(std::countr_zero(left));
-    own->raise(warp.thread(lane), c.epoch[lane]);
-    if (c.copied[lane] > warp.block->floor.copies) {
-      own->raise(warp.block->cp_agent(warp.thread(lane)), c.copied[lane]);
-    }
-  }
-  all.generic = std::move(own);
+  add_own(make_own(all.generic), warp, mask & warp.exist);
   if (whole) {
     c.unify(std::move(all));
     raise_epochs(warp, ~std::uint32_t{0});
@@ -225,38 +231,35 @@ void synchronize_lanes(Warp& warp, std::uint32_t mask) {
 
 SnapshotRef release_snapshot(Warp& warp, unsigned lane) {
   const Knowledge& k = warp.clocks.lane(lane);
-  SnapshotRef out = with_own(k, warp.block->number, own_clock(warp, 1U << lane), k.async);
+  SnapshotRef out = k.foreign;
+  Known& known = make_own(out, warp.block->number);
+  known.generic = known.async = nullptr;  // older than what the lane knows of its own block
+  add_common(known, warp, 1U << lane, k);
   raise_epochs(warp, 1U << lane);
   return out;
 }
 
-SnapshotRef release_lanes(Warp& warp, std::uint32_t mask) {
+void release_lanes(Warp& warp, std::uint32_t mask, SnapshotRef& into) {
   if (warp.clocks.each) {
-    SnapshotRef out;
-    for (std::uint32_t left = mask; left != 0; left &= left - 1)
-      out = join(out, release_snapshot(warp, static_cast<unsigned>(std::countr_zero(left))));
-    return out;
+    for_lanes(mask, [&](unsigned lane) { accumulate(into, release_snapshot(warp, lane)); });
+    return;
   }
   const Knowledge& k = warp.clocks.common;
-  SnapshotRef out = with_own(k, warp.block->number, own_clock(warp, mask), k.async);
+  accumulate(into, k.foreign);
+  add_common(make_own(into, warp.block->number), warp, mask, k);
   raise_epochs(warp, mask);
-  return out;
 }
 
 namespace {
 
-void take(Knowledge& k, std::uint32_t own, const SnapshotRef& snapshot) {
-  std::shared_ptr<Snapshot> rest;
-  for (const Known& known : *snapshot) {
-    if (known.block == own) {
-      k.generic = join(k.generic, known.generic);
-      k.async = join(k.async, known.async);
-    } else {
-      if (!rest) rest = std::make_shared<Snapshot>();
-      rest->push_back(known);
-    }
+void take(Knowledge& k, std::uint32_t block, const SnapshotRef& snapshot) {
+  const Known* known = find_block(snapshot, block);
+  if (known != nullptr) {
+    k.generic = join(k.generic, known->generic);
+    k.async = join(k.async, known->async);
   }
-  if (rest) k.foreign = join(k.foreign, rest);
+  const std::size_t others = snapshot->size() - (known != nullptr ? 1 : 0);
+  if (others != 0) k.foreign = join(k.foreign, snapshot);
 }
 
 }  // namespace

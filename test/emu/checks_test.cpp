@@ -23,6 +23,7 @@ const std::string kShared = ".shared .align 16 .b8 s[256];\n";
 const std::string kSharedAddress =
     "shl.b32 %r10, %r0, 2;\nmov.u32 %r11, s;\nadd.s32 %r12, %r11, %r10;\n";
 const std::string kBar = ".shared .align 8 .b64 bar;\n";
+const std::string kBars = ".shared .align 8 .b64 bars[2];\n";
 
 /// Both warps of a block read a word, the second one in a later epoch.
 const std::string kListOfReaders =
@@ -115,7 +116,25 @@ std::vector<Row> race_rows() {
       "WRITE:\nsetp.ne.u32 %p2, %r0, 0;\n@%p2 bra END;\nSPIN:\n"
       "ld.acquire.gpu.global.u32 %r3, [%rd1];\nsetp.eq.u32 %p2, %r3, 0;\n@%p2 bra SPIN;\n"
       "st.global.u32 [%rd0], 7;\nEND:\n";
+  // A lane arrives alone, then its warp does: what lanes do after that is later than both.
+  const std::string store = "@%p3 st.shared.u32 [%r12], 1;\n";
+  auto arrivals = [&](const std::string& before, const std::string& after) {
+    return kSharedAddress +
+           "setp.eq.u32 %p1, %r0, 0;\nsetp.lt.u32 %p2, %r0, 32;\nsetp.eq.u32 %p3, %r0, 5;\n"
+           "@%p1 mbarrier.init.shared.b64 [bars], 1;\n"
+           "@%p1 mbarrier.init.shared.b64 [bars+8], 32;\nbar.sync 0;\n@!%p2 bra WAIT;\n"
+           "@%p1 mbarrier.arrive.shared.b64 _, [bars];\n" +
+           before + "mbarrier.arrive.shared.b64 _, [bars+8];\n" + after +
+           "bra END;\nWAIT:\nmbarrier.try_wait.parity.shared.b64 %p4, [bars+8], 0;\n"
+           "@!%p4 bra WAIT;\nld.shared.u32 %r3, [s+20];\nEND:\n";
+  };
   return {
+      {"a write in front of its warp's arrival",
+       {arrivals(store, ""), kShared + kBars, {}, {}, {64, 1, 1}},
+       ""},
+      {"a write behind its warp's arrival",
+       {arrivals("", store), kShared + kBars, {}, {}, {64, 1, 1}},
+       "race"},
       {"a write behind the readers of another block",
        {with(readers, "st.release.gpu.global.u32 [%rd1], 1;\n"), "", {4, 4}, {2, 1, 1}, {64, 1, 1}},
        ""},
