@@ -67,6 +67,13 @@ TEST_F(QuantActivation, WritesEveryLayoutWithItsPadding) {
   }
 }
 
+TEST_F(QuantActivation, DividesByScalesOfAllSizes) {
+  for (double size : {1e-5, 1e15, 1e18}) {
+    for (const char* format : {"fp8_token", "fp8_block"})
+      check({silu_and_mul_operator(), {random("x", f32, {3, 512}, size)}}, format);
+  }
+}
+
 TEST_F(QuantActivation, TakesLongerAccessesOfManyElements) {
   run(relu2_operator(), {random("x", bf16, {513, 2048}, 3)}, {{"quant", "fp8_block"}});
   run(silu_and_mul_operator(), silu(520, 2080).inputs,

@@ -8,6 +8,7 @@
 #include "tilewright/ue8m0.h"
 
 #include <limits>
+#include <span>
 
 namespace tilewright {
 namespace {
@@ -16,7 +17,6 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 // Elements of e2m1 are computed as 64ths.
 constexpr float kSixtyFourth = 0x1p-6f;
 constexpr float kLargestE2m1 = 6 * kSixtyFourth;
-constexpr float kBeyondE2m1 = 7 * kSixtyFourth;  // rounds to 8
 
 /// The largest number of a type, (1 + fraction 2^-23) 2^exponent.
 struct Largest {
@@ -47,6 +47,11 @@ Value power_code(const QuantCoding& coding, const Value& amax) {
   return max((rounded >> 23) - largest.exponent, 0);
 }
 
+Value any_of(std::span<const Value> conditions) {
+  if (conditions.size() == 1) return conditions.front();
+  return conditions.front() || any_of(conditions.subspan(1));
+}
+
 /// The codes, or zeros: by whole words of them.
 Fragment zero_unless(const Value& condition, const Fragment& codes) {
   int all = codes.size() * storage_bits(codes.type());
@@ -74,6 +79,19 @@ Value inverse_of(Division division, const Value& scale) {
   return fma(fma(-finite_or_zero(scale), near, 1.0f) + 0x1p-40f, near, near);
 }
 
+/// The reciprocal of a scale of 2^-92 to 2^100: rounded down, and what is left, rounded up.
+struct TwoParts {
+  Value most, rest;
+};
+TwoParts two_parts(const Value& scale) {
+  Value near = reciprocal(scale);
+  Value error = fma(-scale, near, 1.0f);
+  Value most = inline_ptx("fma.rz.f32 $0, $1, $2, $1;", {f32}, {near, error}).front();
+  Value left = fma(-scale, most, 1.0f);
+  Value rest = inline_ptx("fma.rp.f32 $0, $1, $2, $1;", {f32}, {left * most, left}).front();
+  return {most, max(rest, 0x1p-149f)};
+}
+
 /// x / divisor, correctly rounded, where the remainder is exact: x of at least 2^-100. (Tested for
 /// all significands.)
 Value corrected_quotient(const Value& x, float divisor) {
@@ -85,10 +103,28 @@ Value corrected_quotient(const Value& x, float divisor) {
 /// Pre: x is at least 1e-30.
 Value over_448(const Value& x) { return select(x < kInfinity, corrected_quotient(x, 448.0f), x); }
 
-Value sixth_of(const Value& x) {
-  Var sixth(corrected_quotient(x, 6.0f));
-  if_(x < 0x1p-100f || x == kInfinity, [&] { sixth = x / 6.0f; });
-  return sixth;
+/// Called, as it hardly ever runs but would be most of the code.
+Value divided(const Value& v, const Value& by) {
+  return function_(
+      "quotient_f32", [](const Value& x, const Value& divisor) { return x / divisor; }, f32, f32)(
+      v, by);
+}
+
+/// NaN for infinity.
+Fragment sixths_of(const std::vector<Value>& xs) {
+  Fragment sixths(f32, static_cast<int>(xs.size()));
+  std::vector<Value> tiny;
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    sixths[static_cast<int>(i)] = corrected_quotient(xs[i], 6.0f);
+    tiny.push_back(xs[i] < 0x1p-100f);
+  }
+  if_(any_of(tiny), [&] {
+    for (std::size_t i = 0; i < xs.size(); ++i) {
+      Value sixth = sixths[static_cast<int>(i)].get();
+      sixths[static_cast<int>(i)] = select(tiny[i], divided(xs[i], constant(f32, 6.0f)), sixth);
+    }
+  });
+  return sixths;
 }
 
 }  // namespace
@@ -122,13 +158,13 @@ Value larger(const Value& a, const Value& b) { return max(a, b, NanMode::propaga
 // That is on the other side of a boundary b of e2m1 only if the exact quotient is as near to half a
 // unit beside it, and not with a scale of e4m3, where b and the scale have 7 bits, and b times it
 // is a number of f32.
-Quotient::Quotient(Division division, const Value& scale)
-    : division_(division), scale_(scale), inverse_(inverse_of(division, scale)) {
+Quotient::Quotient(Division division, const Value& scale) : division_(division), scale_(scale) {
+  if (division == Division::exact || division == Division::whole_row) return;
+  inverse_.emplace(inverse_of(division, scale));
   if (division == Division::corrected) divisor_.emplace(finite_or_zero(scale));
-  if (division == Division::exact) divisor_.emplace(scale);
   if (division == Division::two_products) {
-    Value error = fma(-scale, inverse_, 1.0f);
-    Value first = error * inverse_;
+    Value error = fma(-scale, *inverse_, 1.0f);
+    Value first = error * *inverse_;
     rest_.emplace(fma(first, error, first));
   }
 }
@@ -136,46 +172,76 @@ Quotient::Quotient(Division division, const Value& scale)
 Value Quotient::operator()(const Value& v) const {
   switch (division_) {
     case Division::exact:
+    case Division::whole_row:
       return v / scale_;
     case Division::product:
-      return v * inverse_;
-    case Division::corrected:
-      return corrected(v);
+      return v * *inverse_;
+    case Division::corrected: {
+      Value quotient = v * *inverse_;
+      return fma(fma(quotient, *divisor_, -v), -*inverse_, quotient);
+    }
     case Division::two_products:
       break;
   }
-  return fma(v, inverse_, v * *rest_);
+  return fma(v, *inverse_, v * *rest_);
 }
 
-// Of any elements: those far beyond the codes, which may be infinite, are cut first.
-Fragment Quotient::codes(const Fragment& elements, Type element) const {
-  if (division_ != Division::exact) return map(elements, *this).to(element);
-  Fragment codes(element, elements.size());
-  if_(scale_ >= 0x1p-92f && scale_ <= 0x1p100f, [&] {
-    const Value far = scale_ * 0x1p17f;
-    auto quotient = [&](const Value& v) {
-      Value cut = max(min(v, far, NanMode::propagate), -far, NanMode::propagate);
-      return corrected(cut);
-    };
-    codes.assign(map(elements, quotient).to(element));
-  }).else_([&] {  // called, as it hardly ever runs but would be most of the code
-    const auto divide = function_(
-        "quotient_f32", [](const Value& v, const Value& by) { return v / by; }, f32, f32);
-    codes.assign(map(elements, [&](const Value& v) { return divide(v, scale_); }).to(element));
+// Of any elements. Products with the reciprocal's two parts are within 2^-20 of half a unit of the
+// quotient, and rounded as it is unless that is as near to the middle of two numbers of f32. Where
+// one of those is a boundary of codes, there are few such quotients, which are all tested. The
+// first part is not above the reciprocal, and the second above 0, so that infinity and -0 stay.
+std::vector<Fragment> Quotient::codes(const std::vector<Fragment>& elements, Type element) const {
+  const auto coded = [&](auto&& quotient) {
+    std::vector<Fragment> computed;
+    for (const Fragment& each : elements)
+      computed.push_back(map(each, quotient).to(element));
+    return computed;
+  };
+  if (division_ != Division::exact && division_ != Division::whole_row) return coded(*this);
+  std::vector<Fragment> codes;
+  for (const Fragment& each : elements)
+    codes.emplace_back(element, each.size());
+  const auto assign = [&](const std::vector<Fragment>& computed) {
+    for (std::size_t i = 0; i < codes.size(); ++i)
+      codes[i].assign(computed[i]);
+  };
+  const Value not_large = scale_ <= 0x1p100f;
+  if_(division_ == Division::exact ? scale_ >= 0x1p-92f && not_large : not_large, [&] {
+    const TwoParts inverse = two_parts(scale_);
+    assign(coded([&](const Value& v) { return fma(v, inverse.most, v * inverse.rest); }));
+  }).else_([&] {
+    if (division_ == Division::exact) {
+      assign(coded([&](const Value& v) { return divided(v, scale_); }));
+    } else {
+      assign(coded(Quotient(Division::corrected, scale_)));
+    }
   });
   return codes;
 }
 
-Value Quotient::corrected(const Value& v) const {
-  Value quotient = v * inverse_;
-  return fma(fma(quotient, *divisor_, -v), -inverse_, quotient);
-}
-
 GroupCodes GroupCodes::of_largest(const QuantCoding& coding, Division division,
                                   const Value& largest, const Value& parameter) {
-  if (is_mx(coding.format)) return mx(coding, largest);
-  if (coding.format == QuantFormat::nvfp4) return nvfp4(coding, division, largest, parameter);
-  return fp8(coding, division, over_448(larger(largest, parameter)));
+  return of_largest(coding, division, std::vector<Value>{largest}, parameter).front();
+}
+
+std::vector<GroupCodes> GroupCodes::of_largest(const QuantCoding& coding, Division division,
+                                               const std::vector<Value>& largest,
+                                               const Value& parameter) {
+  std::vector<GroupCodes> groups;
+  if (coding.format == QuantFormat::nvfp4) {
+    const Fragment sixths = sixths_of(largest);
+    for (std::size_t i = 0; i < largest.size(); ++i) {
+      Value wanted = sixths[static_cast<int>(i)].get() * parameter;
+      groups.push_back(nvfp4(coding, division, largest[i], wanted, parameter));
+    }
+    return groups;
+  }
+  for (const Value& each : largest) {
+    groups.push_back(is_mx(coding.format)
+                         ? mx(coding, each)
+                         : fp8(coding, division, over_448(larger(each, parameter))));
+  }
+  return groups;
 }
 
 GroupCodes GroupCodes::of_scale(const QuantCoding& coding, Division division, const Value& scale) {
@@ -204,34 +270,75 @@ GroupCodes GroupCodes::mx(const QuantCoding& coding, const Value& largest) {
   return group;
 }
 
+// Quotients exceed the codes where the scale saturates or has few bits: others are rounded by at
+// most a 16th of them, and 6 and a 16th of it are below 7, which rounds to 8.
 GroupCodes GroupCodes::nvfp4(const QuantCoding& coding, Division division, const Value& largest,
-                             const Value& encode_scale) {
-  Value finite = largest < kInfinity;
-  Value wanted = sixth_of(largest) * encode_scale;
-  Value scale = select(finite, wanted, std::numeric_limits<float>::quiet_NaN()).to(e4m3);
+                             const Value& wanted, const Value& encode_scale) {
+  constexpr float kLeastNormal = 0x1p-6f, kSaturates = 464.0f;
+  Value scale = wanted.to(e4m3);  // NaN of what is not finite
   GroupCodes group(coding, scale);
   group.factor_.emplace(encode_scale);
   Value divisor = scale.to(f32) * 64.0f;  // nothing is left of elements under a scale of 0
   bool inverted = division == Division::product;
   group.quotient_.emplace(division,
                           inverted ? select(divisor == 0.0f, kInfinity, divisor) : divisor);
-  group.finite_.emplace(finite);
-  group.beyond_.emplace(abs((*group.quotient_)(largest * encode_scale)) >= kBeyondE2m1);
+  group.finite_.emplace(largest < kInfinity);
+  group.beyond_.emplace(!(wanted >= kLeastNormal && wanted <= kSaturates));
   return group;
 }
 
 Fragment GroupCodes::operator()(const Fragment& wide) const {
-  Fragment scaled = factor_ ? wide * *factor_ : wide;
-  if (coding_.element != e2m1)
-    return quotient_ ? quotient_->codes(scaled, coding_.element) : kept(scaled.to(coding_.element));
-  Fragment parts = quotient_ ? map(scaled, *quotient_) : scaled;
-  auto cut = [&] {
-    for (int i = 0; i < parts.size(); ++i)
-      parts[i] = max(min(parts[i].get(), kLargestE2m1), -kLargestE2m1);
+  return codes_of({*this}, {wide}).front();
+}
+
+Fragment GroupCodes::scaled(const Fragment& wide) const { return factor_ ? wide * *factor_ : wide; }
+
+std::vector<Fragment> codes_of(const std::vector<GroupCodes>& groups,
+                               const std::vector<Fragment>& wide) {
+  const QuantCoding& coding = groups.front().coding_;
+  auto group_of = [&](std::size_t access) -> const GroupCodes& {
+    return groups[access / (wide.size() / groups.size())];
   };
-  if (beyond_) if_(*beyond_, cut);  // seldom: a scale that is stale, or of few bits
-  if (!beyond_ && coding_.rule == ScaleRule::floor) cut();
-  return kept(parts.e2m1_of_64ths());
+  std::vector<Fragment> codes;
+  if (coding.element != e2m1) {
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      const GroupCodes& group = groups[i];
+      std::vector<Fragment> scaled;
+      for (std::size_t j = 0; j < wide.size(); ++j)
+        if (&group_of(j) == &group) scaled.push_back(group.scaled(wide[j]));
+      if (group.quotient_) {
+        for (const Fragment& each : group.quotient_->codes(scaled, coding.element))
+          codes.push_back(each);
+      } else {
+        for (const Fragment& each : scaled)
+          codes.push_back(group.kept(each.to(coding.element)));
+      }
+    }
+    return codes;
+  }
+  std::vector<Fragment> parts;
+  for (std::size_t i = 0; i < wide.size(); ++i) {
+    const GroupCodes& group = group_of(i);
+    const Fragment scaled = group.scaled(wide[i]);
+    parts.push_back(group.quotient_ ? map(scaled, *group.quotient_) : scaled);
+  }
+  auto cut = [&] {
+    for (Fragment& each : parts) {
+      for (int i = 0; i < each.size(); ++i)
+        each[i] = max(min(each[i].get(), kLargestE2m1), -kLargestE2m1);
+    }
+  };
+  if (groups.front().beyond_) {  // seldom
+    std::vector<Value> beyond;
+    for (const GroupCodes& group : groups)
+      beyond.push_back(*group.beyond_);
+    if_(any_of(beyond), cut);
+  } else if (coding.rule == ScaleRule::floor) {
+    cut();
+  }
+  for (std::size_t i = 0; i < wide.size(); ++i)
+    codes.push_back(group_of(i).kept(parts[i].e2m1_of_64ths()));
+  return codes;
 }
 
 Fragment GroupCodes::kept(const Fragment& codes) const {
@@ -259,9 +366,11 @@ Tensor scales_of_row(ScaleLayout layout, const Tensor& scales, const Value& row)
   return scales(row / 8, _, row % 8, _);
 }
 
-Element scale_in_row(ScaleLayout layout, const Tensor& of_row, const Value& group) {
+Element scale_in_row(ScaleLayout layout, const Tensor& of_row, const Value& group, int further) {
   const bool words = layout != ScaleLayout::row && layout != ScaleLayout::column_tma;
-  return words ? of_row(group / 4, group % 4) : of_row(group);
+  if (!words) return of_row(group + further);
+  if (further % 4 == 0) return of_row(group / 4 + further / 4, group % 4);
+  return of_row((group + further) / 4, (group + further) % 4);
 }
 
 Element scale_element(ScaleLayout layout, const Tensor& scales, const Value& row,

@@ -6,13 +6,15 @@
 #include "tilewright/fragment.h"
 
 #include <optional>
+#include <vector>
 
 namespace tilewright {
 
 /// How elements are divided by their scale. All but `product` give the codes of `exact`.
 enum class Division : std::uint8_t {
-  exact,         ///< any operands: corrected, or with odd scales an instruction sequence
+  exact,         ///< any operands: products with two parts, or a call for odd scales
   corrected,     ///< by the reciprocal, then a correction: scales of 2^-92 and more, to e4m3
+  whole_row,     ///< the same, but by products with two parts up to a scale of 2^100
   two_products,  ///< by a reciprocal in two parts: scales of e4m3, to codes of e2m1
   product        ///< by the reciprocal: powers of two, and `exact=false`
 };
@@ -27,13 +29,12 @@ class Quotient {
   Quotient(Division division, const Value& scale);
   Value operator()(const Value& v) const;
   /// The quotients as codes.
-  Fragment codes(const Fragment& elements, Type element) const;
+  std::vector<Fragment> codes(const std::vector<Fragment>& elements, Type element) const;
 
  private:
-  Value corrected(const Value& v) const;
-
   Division division_;
-  Value scale_, inverse_;
+  Value scale_;
+  std::optional<Value> inverse_ = {};  ///< absent: made where a scale takes it
   std::optional<Value> divisor_ = {};  ///< the scale, 0 if it is infinite
   std::optional<Value> rest_ = {};     ///< of the inverse
 };
@@ -48,6 +49,10 @@ class GroupCodes {
   /// encode scale (nvfp4).
   static GroupCodes of_largest(const QuantCoding& coding, Division division, const Value& largest,
                                const Value& parameter);
+  /// The same of several groups; what seldom happens is asked once, so that instructions mix.
+  static std::vector<GroupCodes> of_largest(const QuantCoding& coding, Division division,
+                                            const std::vector<Value>& largest,
+                                            const Value& parameter);
   /// fp8 with a scale that is known.
   static GroupCodes of_scale(const QuantCoding& coding, Division division, const Value& scale);
 
@@ -55,8 +60,12 @@ class GroupCodes {
   const Value& stored() const { return stored_; }
   /// Codes of elements in f32.
   Fragment operator()(const Fragment& wide) const;
+  /// Of accesses in f32, as many of each group one after the other.
+  friend std::vector<Fragment> codes_of(const std::vector<GroupCodes>& groups,
+                                        const std::vector<Fragment>& wide);
 
  private:
+  Fragment scaled(const Fragment& wide) const;
   /// Zeros in groups that are not finite.
   Fragment kept(const Fragment& codes) const;
   GroupCodes(const QuantCoding& coding, Value stored)
@@ -64,7 +73,7 @@ class GroupCodes {
   static GroupCodes fp8(const QuantCoding& coding, Division division, const Value& scale);
   static GroupCodes mx(const QuantCoding& coding, const Value& largest);
   static GroupCodes nvfp4(const QuantCoding& coding, Division division, const Value& largest,
-                          const Value& encode_scale);
+                          const Value& wanted, const Value& encode_scale);
 
   QuantCoding coding_;
   Value stored_;
@@ -74,12 +83,16 @@ class GroupCodes {
   std::optional<Value> beyond_ = {};       ///< whether quotients exceed the largest code
 };
 
+std::vector<Fragment> codes_of(const std::vector<GroupCodes>& groups,
+                               const std::vector<Fragment>& wide);
+
 /// The number that a stored scale stands for, in f32.
 Value scale_value(const QuantCoding& coding, const Value& stored);
 
 /// The scales of a row in a tensor of the layout's modes, and a group's of them.
 Tensor scales_of_row(ScaleLayout layout, const Tensor& scales, const Value& row);
-Element scale_in_row(ScaleLayout layout, const Tensor& of_row, const Value& group);
+/// Or of the group that is `further` on.
+Element scale_in_row(ScaleLayout layout, const Tensor& of_row, const Value& group, int further = 0);
 /// The scale of a group in a tensor of the layout's modes.
 Element scale_element(ScaleLayout layout, const Tensor& scales, const Value& row,
                       const Value& group);

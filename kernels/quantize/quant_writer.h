@@ -45,7 +45,10 @@ class QuantWriter {
     Value starts;  ///< the thread has the first elements of its groups
     Value group;   ///< of its first access
   };
-  void write_group(const RowPart& part, const Row& row, std::size_t first, std::size_t count,
+  std::vector<GroupCodes> groups_of(const RowPart& part,
+                                    const std::optional<Value>& largest_of_row) const;
+  /// Of the group that begins with an access.
+  void store_scale(const RowPart& part, const Row& row, std::size_t access,
                    const GroupCodes& codes) const;
 
   const QuantOutputConfig config_;

@@ -37,7 +37,7 @@ Fragment cache_codes(const Fragment& elements, const std::optional<Tensor>& scal
   if (!scale) return wide.to(type);
   const bool per_head = scale->shape()[0].value().value() > 1;
   Value divisor = (*scale)(per_head ? head : constant(s32, 0));
-  return Quotient(Division::exact, divisor).codes(wide, type);
+  return Quotient(Division::exact, divisor).codes({wide}, type).front();
 }
 
 // Conversions to eight bits saturate, infinities too, and keep NaN.

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 namespace tilewright {
 namespace {
@@ -112,6 +113,61 @@ TEST_F(ReshapeAndCache, SaturatesAndKeepsNan) {
     std::vector<Array> given = inputs(one, f32, cache);
     given[0] = make_array("key", f32, {1, 1, 8},
                           std::vector<double>{1e30, -1e30, kInf, -kInf, NAN, 1e-40, -0.0, 448});
+    run(op, given);
+    given.push_back(scale("k_scale", {1}));
+    given.push_back(scale("v_scale", {1}));
+    for (double divisor : {2.0, 3.0, 0x1p-92, 0x1.fp99, 0x1p-93, 0x1p101, -1.5, 0.0, kInf}) {
+      given[5] = scale("k_scale", {divisor});
+      run(op, given);
+    }
+  }
+}
+
+/// Significands of 24 bits whose quotients lie beside the middle of two numbers of f32, one of
+/// which is a boundary of codes, an odd number of `digits` bits: by 16 / scale of half a unit.
+std::vector<double> beside_boundaries(std::int64_t scale, int digits) {
+  constexpr std::int64_t kLeast = 1 << 23, kMost = 1 << 24, kNear = 16;
+  std::vector<double> found;
+  for (std::int64_t odd = (1 << (digits - 1)) | 1; odd < 1 << digits; odd += 2) {
+    for (int shift : {24, 25}) {
+      for (std::int64_t beside : {-1, 1}) {
+        const std::int64_t middle = (odd << (25 - digits)) + beside;
+        const std::int64_t x = (middle * scale + (std::int64_t{1} << (shift - 1))) >> shift;
+        const std::int64_t distance = (x << shift) - middle * scale;
+        if (x < kLeast || x >= kMost || std::abs(distance) > kNear) continue;
+        found.push_back(std::ldexp(static_cast<double>(x), shift - (25 - digits)));
+      }
+    }
+  }
+  return found;
+}
+
+// The error of the products is less than 16 / scale of half a unit, so that only these quotients
+// could be rounded wrongly: where scales are as near to multiples of 2^20.
+TEST_F(ReshapeAndCache, DividesExactlyBesideBoundariesOfCodes) {
+  constexpr std::int64_t kWidth = 32;
+  for (const auto& [cache, most_digits, least] :
+       {std::tuple(e4m3, 5, 0x1p-10), std::tuple(e5m2, 4, 0x1p-17)}) {
+    std::vector<double> scales, elements;
+    for (std::int64_t multiple = 8; multiple <= 16; ++multiple) {
+      for (std::int64_t scale = (multiple << 20) - 16; scale <= (multiple << 20) + 16; ++scale) {
+        if (scale < 1 << 23 || scale >= 1 << 24) continue;
+        scales.push_back(static_cast<double>(scale));
+        const std::size_t end = scales.size() * kWidth;
+        for (int digits = 1; digits <= most_digits; ++digits) {
+          for (double x : beside_boundaries(scale, digits))
+            elements.push_back(x * least);
+        }
+        ASSERT_LE(elements.size(), end);
+        elements.resize(end, static_cast<double>(scale));
+      }
+    }
+    const auto heads = static_cast<std::int64_t>(scales.size());
+    std::vector<Array> given =
+        inputs({.tokens = 1, .heads = heads, .d = kWidth, .dv = 8}, f32, cache);
+    given[0] = make_array("key", f32, {1, heads, kWidth}, elements);
+    given.push_back(scale("k_scale", scales));
+    given.push_back(scale("v_scale", {1}));
     run(op, given);
   }
 }

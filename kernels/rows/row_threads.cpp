@@ -5,6 +5,7 @@
 #include "tilewright/control.h"
 #include "tilewright/sync.h"
 #include "tilewright/thread.h"
+#include "tilewright/warp.h"
 
 #include <algorithm>
 
@@ -52,7 +53,17 @@ void RowThreads::store_access(const Tensor& tensor, const Value& row, int j,
 }
 
 Value RowThreads::sum(const Value& mine) const { return combined(mine, add); }
-Value RowThreads::largest(const Value& mine) const { return combined(mine, larger); }
+
+/// Magnitudes as integers are in order, and NaN is above infinity: an instruction of the warp finds
+/// the largest.
+Value RowThreads::largest(const Value& magnitude) const {
+  if (shape_.threads_per_row < 32) return combined(magnitude, larger);
+  Value of_warp = redux_max(magnitude.bitcast(u32));
+  if (warps() == 1) return of_warp.bitcast(f32);
+  const Tensor partials = exchanged({of_warp.bitcast(f32)});
+  Value other = partials(min(lane_idx(), warps() - 1), 0);
+  return redux_max(other.bitcast(u32)).bitcast(f32);
+}
 
 Value RowThreads::combined(const Value& mine, Value (*combine)(const Value&, const Value&)) const {
   const int width = std::min(shape_.threads_per_row, 32);
@@ -62,7 +73,7 @@ Value RowThreads::combined(const Value& mine, Value (*combine)(const Value&, con
 
 /// Each call has shared memory of its own, so that no barrier keeps it from the one before; turns
 /// take two in turn, for the barrier between them parts the first turn's reads from the third.
-std::vector<Fragment> RowThreads::of_all_warps(std::initializer_list<Value> mine) const {
+Tensor RowThreads::exchanged(std::initializer_list<Value> mine) const {
   constexpr int kWord = 4;  // floats of an access
   const int pitch = (warps() + kWord - 1) / kWord * kWord;
   const int count = static_cast<int>(mine.size());
@@ -74,10 +85,15 @@ std::vector<Fragment> RowThreads::of_all_warps(std::initializer_list<Value> mine
       partials(warp_idx(), i++, half) = number;
   });
   barrier();
+  return partials(_, _, half);
+}
+
+std::vector<Fragment> RowThreads::of_all_warps(std::initializer_list<Value> mine) const {
+  const Tensor partials = exchanged(mine);
   std::vector<Fragment> numbers;
   numbers.reserve(mine.size());
-  for (int i = 0; i < count; ++i)
-    numbers.push_back(load(partials(0, i, half), warps()));
+  for (int i = 0; i < static_cast<int>(mine.size()); ++i)
+    numbers.push_back(load(partials(0, i), warps()));
   return numbers;
 }
 

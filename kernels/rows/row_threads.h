@@ -39,8 +39,8 @@ class RowThreads {
   /// Combines one number of every thread of the row: a butterfly in each warp, then the warps in
   /// order, the same for all threads. Every thread of the block takes part.
   Value sum(const Value& mine) const;
-  /// The same for the largest number; NaN if there is one.
-  Value largest(const Value& mine) const;
+  /// The largest of magnitudes; NaN if there is one.
+  Value largest(const Value& magnitude) const;
 
   /// Mean of some elements, and the sum of their square distances from it.
   struct Spread {
@@ -52,7 +52,9 @@ class RowThreads {
  private:
   int warps() const { return shape_.threads_per_row > 32 ? shape_.threads_per_row / 32 : 1; }
   Value combined(const Value& mine, Value (*combine)(const Value&, const Value&)) const;
-  /// Numbers of each warp, known to all threads of the block after one barrier: a fragment each.
+  /// Numbers of each warp in shared memory, by warp and number, after one barrier.
+  Tensor exchanged(std::initializer_list<Value> mine) const;
+  /// The same in registers: a fragment each.
   std::vector<Fragment> of_all_warps(std::initializer_list<Value> mine) const;
 
   RowShape shape_;
