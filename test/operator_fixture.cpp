@@ -115,6 +115,7 @@ std::vector<Array> OperatorTest::run(const Operator& op, const std::vector<Array
     reference.set(input);
   }
   std::vector<OutputSpec> specs = op.outputs(arguments);
+  if (op.check_contents != nullptr) op.check_contents(arguments, inputs);
   std::size_t first_output = placed.size();
   for (const OutputSpec& spec : specs) {
     placed.push_back(reserve(spec.type, spec.shape, placement));
@@ -140,6 +141,10 @@ std::vector<Array> OperatorTest::run(const Operator& op, const std::vector<Array
     EXPECT_EQ(result.wrong, 0) << name << " of " << to_string(placed.front().view) << ": element "
                                << result.first_wrong << " is " << result.out << ", reference "
                                << result.reference << ", bound " << result.bound;
+    if (result.wrong == 0) {
+      EXPECT_LE(result.worst_ratio, allowed_part)
+          << name << " of " << to_string(placed.front().view);
+    }
     if (i >= first_output) outputs.push_back(std::move(out));
   }
   return outputs;

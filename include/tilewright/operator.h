@@ -145,11 +145,13 @@ struct OutputSpec {
 /// Whether a call that names no outputs gets this one. `spec` is its tensor.
 bool is_made(const OutputSpec& output, const TensorSpec& spec);
 
-/// |out - ref| <= relative * |ref| + of_row_max * (largest |ref| of the row) + absolute, a row
-/// being the last mode. All zero: equal bits (any NaN equals any NaN of a float type).
+/// |out - ref| <= relative * |ref| + of_row_max * (largest |ref| of the row) + of_max * (largest of
+/// all) + absolute, a row being the last mode. All zero: equal bits (any NaN equals any NaN of a
+/// float type).
 struct Tolerance {
   double relative = 0;
   double of_row_max = 0;
+  double of_max = 0;
   double absolute = 0;
   /// Not 0: instead, the root of sum (out - ref)^2 / sum ref^2 over all elements is at most this.
   double rmse = 0;
@@ -204,6 +206,9 @@ struct Operator {
   /// order than memory; `tensors` holds the inputs. May be null.
   void (*place_expected)(const Arguments& arguments, const HostTensors& tensors,
                          Array& expected) = nullptr;
+  /// Throws Error(user) for contents of inputs that are against the contract and that no launch can
+  /// see; called where inputs are on the host. May be null.
+  void (*check_contents)(const Arguments& arguments, std::span<const Array> inputs) = nullptr;
   /// The fewest bytes that a run has to move: each input read once, each output written once.
   std::int64_t (*bytes)(const Arguments& arguments) = nullptr;
   /// The kernels that a launch with these arguments would run on the target, in order; no device.

@@ -2,6 +2,8 @@
 // The gated delta rule in float64, step by step.
 #include "kernels/kda/reference.h"
 
+#include "kernels/rows/rows.h"
+
 #include <cmath>
 
 namespace tilewright::kda {
@@ -36,6 +38,14 @@ std::vector<double> reference_normalised(std::span<const double> x, double scale
   for (double& each : out)
     each *= factor;
   return out;
+}
+
+Tolerance token_tolerance(std::string_view output) {
+  if (output != "out") return {.rmse = 1e-6};
+  return {.relative = rows::half_ulp(bf16),
+          .of_row_max = 0x1p-18,
+          .of_max = 0x1p-22,
+          .absolute = 0x1p-126};
 }
 
 }  // namespace tilewright::kda

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // kda_conv_verify and kda_verify_compact as the command line and bindings see them.
+#include "kernels/kda/reference.h"
 #include "kernels/kda_conv_verify/reference.h"
 #include "kernels/rows/row_schema.h"
 
@@ -228,13 +229,8 @@ void reference(const Arguments& arguments, HostTensors& tensors) {
 /// Contract, K 2.10: windows and conv_state are copies. Activations are rounded exactly, so that
 /// only f32 arithmetic is between a state and its reference; out is rounded to bf16 besides.
 Tolerance tolerance(const Arguments&, std::string_view output) {
-  Tolerance tolerance;
-  if (output == "out") {
-    tolerance.relative = rows::half_ulp(bf16);
-    tolerance.of_row_max = 0x1p-18;
-  }
-  if (output == "intermediate_states_buffer" || output.ends_with("_records")) tolerance.rmse = 1e-6;
-  return tolerance;
+  bool copied = output == "conv_state" || output == "intermediate_conv_window";
+  return copied ? Tolerance{} : kda::token_tolerance(output);
 }
 
 /// Contract, K 8: states and conv_state of a row once in, everything else given once.

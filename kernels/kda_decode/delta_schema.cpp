@@ -17,6 +17,10 @@ KdaDecodeOptions options_of(const Arguments& arguments) {
   return options;
 }
 
+int chunk_of(const Arguments& arguments) {
+  return static_cast<int>(std::min<std::int64_t>(arguments.integer("chunk"), 64));
+}
+
 KdaDecodeTensors common_tensors(const Arguments& arguments) {
   return {.q = arguments.tensor("q"),
           .k = arguments.tensor("k"),
@@ -26,11 +30,6 @@ KdaDecodeTensors common_tensors(const Arguments& arguments) {
           .A_log = optional_view(arguments, "A_log"),
           .dt_bias = optional_view(arguments, "dt_bias"),
           .out = arguments.find("out") == nullptr ? View{} : arguments.tensor("out")};
-}
-
-Tolerance exact_tolerance(std::string_view output) {
-  if (output != "out") return {.rmse = 1e-6};
-  return {.relative = rows::half_ulp(bf16), .of_row_max = 0x1p-18};
 }
 
 std::int64_t bytes_of(const KdaDecodeTensors& t) {

@@ -21,14 +21,14 @@ inline constexpr TensorSpec kK{
     .name = "k", .role = Role::input, .shape = "N,T,H,K", .types = kBf16};
 inline constexpr TensorSpec kV{
     .name = "v", .role = Role::input, .shape = "N,T,HV,V", .types = kBf16};
-inline constexpr TensorSpec kA{
-    .name = "a",
-    .role = Role::input,
-    .shape = "N,T,HV,K",
-    .types = kGateTypes,
-    .doc =
-        "input of the decay gate; the log decay, at most 0, if there is neither A_log nor "
-        "lower_bound"};
+inline constexpr TensorSpec kA{.name = "a",
+                               .role = Role::input,
+                               .shape = "N,T,HV,K",
+                               .types = kGateTypes,
+                               .doc =
+                                   "input of the decay gate; the log decay if there is neither "
+                                   "A_log nor lower_bound (in chunks "
+                                   "its sums over successive tokens are at most 2.7)"};
 inline constexpr TensorSpec kB{.name = "b",
                                .role = Role::input,
                                .shape = "N,T,HV",
@@ -79,11 +79,17 @@ inline constexpr OptionSpec kNegEigval{.name = "neg_eigval",
                                        .default_text = "false",
                                        .doc = "beta is 2 sigmoid(b)"};
 
+inline constexpr OptionSpec kChunk{
+    .name = "chunk",
+    .type = OptionType::integer,
+    .default_text = "64",
+    .least = 1,
+    .doc = "the most tokens to take at once: 64, 32, 16, or one by one"};
+
 KdaDecodeOptions options_of(const Arguments& arguments);
+int chunk_of(const Arguments& arguments);
 /// The tensors that both operators have; `out` only where it is given.
 KdaDecodeTensors common_tensors(const Arguments& arguments);
-/// Only f32 arithmetic is between a state and its reference; out is rounded to bf16 besides.
-Tolerance exact_tolerance(std::string_view output);
 /// Contract, K 3: the states of N requests in and out, everything else once.
 std::int64_t bytes_of(const KdaDecodeTensors& tensors);
 /// The shapes that the schema leaves open; request n has slot n, packed tokens are one

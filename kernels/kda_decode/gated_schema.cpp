@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // gated_delta_rule as the command line and bindings see it.
+#include "kernels/kda/reference.h"
 #include "kernels/kda/unit_mode.h"
+#include "kernels/kda_decode/delta_schema.h"
 #include "kernels/kda_decode/reference.h"
+#include "kernels/kda_prefill/growth.h"
 #include "kernels/kda_prefill/kda_prefill.h"
 #include "kernels/rows/row_schema.h"
 
@@ -25,7 +28,7 @@ constexpr std::array<TensorSpec, 8> kTensors{{
      .role = Role::input,
      .shape = "TOKENS,HV",
      .types = kF32,
-     .doc = "the decay factor"},
+     .doc = "the decay factor (in chunks, those of successive tokens multiply to at most 16)"},
     {.name = "beta",
      .role = Role::input,
      .shape = "TOKENS,HV",
@@ -43,7 +46,7 @@ constexpr std::array<TensorSpec, 8> kTensors{{
 
 constexpr std::array<std::string_view, 1> kAutoScale{"1/sqrt(K)"};
 constexpr std::array<std::string_view, 2> kModes{"decode", "prefill"};
-constexpr std::array<OptionSpec, 2> kOptions{{
+constexpr std::array<OptionSpec, 3> kOptions{{
     {.name = "scale",
      .type = OptionType::real,
      .default_text = "1/sqrt(K)",
@@ -54,6 +57,7 @@ constexpr std::array<OptionSpec, 2> kOptions{{
      .default_text = "decode",
      .words = kModes,
      .doc = "whether tokens are of as many requests, or of one sequence"},
+    kda_schema::kChunk,
 }};
 
 constexpr std::array<std::string_view, 3> kProblems{
@@ -86,7 +90,7 @@ KdaDecodeTensors tensors_of(const Arguments& arguments) {
 
 /// One token a request is never worth a chunk.
 KdaPrefillOptions prefill_options_of(const Arguments& arguments) {
-  return {options_of(arguments), is_decode(arguments) ? 1 : 64};
+  return {options_of(arguments), is_decode(arguments) ? 1 : kda_schema::chunk_of(arguments)};
 }
 
 std::int64_t workspace_bytes(const Arguments& arguments) {
@@ -125,8 +129,16 @@ void reference(const Arguments& arguments, HostTensors& tensors) {
 /// As kda_decode and kda_prefill.
 Tolerance tolerance(const Arguments& arguments, std::string_view output) {
   if (workspace_bytes(arguments) > 0) return chunk_tolerance(output);
-  if (output != "out") return {.rmse = 1e-6};
-  return {.relative = rows::half_ulp(bf16), .of_row_max = 0x1p-18};
+  return kda::token_tolerance(output);
+}
+
+void check_contents(const Arguments& arguments, std::span<const Array> inputs) {
+  std::int64_t tokens = arguments.size("TOKENS");
+  check_growth(arguments, inputs,
+               {.name = "alpha",
+                .columns = arguments.size("HV"),
+                .tokens = tokens,
+                .chunk = chunked_tokens(tokens, prefill_options_of(arguments).chunk)});
 }
 
 std::int64_t bytes(const Arguments& arguments) {
@@ -168,6 +180,7 @@ constexpr Operator kOperator{
     .reference = reference,
     .tolerance = tolerance,
     .nan_rule = NanRule::skip,
+    .check_contents = check_contents,
     .bytes = bytes,
     .trace = trace,
     .fill = fill,

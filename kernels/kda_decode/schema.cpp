@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // kda_decode as the command line and bindings see them.
+#include "kernels/kda/reference.h"
 #include "kernels/kda_decode/delta_schema.h"
 #include "kernels/kda_decode/reference.h"
 
@@ -79,7 +80,9 @@ void decode_reference(const Arguments& arguments, HostTensors& tensors) {
   if (arguments.boolean("update_state")) set_reference(arguments, "state", results.state, tensors);
 }
 
-Tolerance tolerance(const Arguments&, std::string_view output) { return exact_tolerance(output); }
+Tolerance tolerance(const Arguments&, std::string_view output) {
+  return kda::token_tolerance(output);
+}
 
 std::int64_t decode_bytes(const Arguments& arguments) {
   return bytes_of(decode_plan(arguments).tensors);

@@ -178,6 +178,20 @@ TEST_F(GatedDeltaRule, DecodesATokenOfEachRequest) {
   run(op, given, {{"scale", "1"}});
 }
 
+TEST_F(GatedDeltaRule, HoldsWhatCancelsAgainstTheOtherRows) {
+  std::vector<Array> given = inputs(2, 1, 1, 2);
+  auto first_row = [](Array& array, double value) {
+    std::vector<double> values = to_doubles(array);
+    const auto row = static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::fill(values.begin(), values.begin() + row, value);
+    array = make_array(array.name, array.type, array.shape, values);
+  };
+  named(given, "k").bytes = named(given, "q").bytes;
+  first_row(named(given, "v"), 0);  // what the state has for this key is taken out of it
+  first_row(named(given, "beta"), 1);
+  run(op, given);
+}
+
 TEST_F(GatedDeltaRule, RunsASequence) {
   std::vector<Array> given = inputs(21, 1, 2, 2);
   run(op, given, {{"mode", "prefill"}});
@@ -186,10 +200,25 @@ TEST_F(GatedDeltaRule, RunsASequence) {
 }
 
 TEST_F(GatedDeltaRule, RunsASequenceInChunks) {
+  allowed_part = 0.4;  // of a tolerance for any keys
   std::vector<Array> given = inputs(150, 1, 2, 2);
   given.push_back(make_array("indices", s32, {1}, std::vector<double>{1}));
   run(op, given, {{"mode", "prefill"}});
   run_candidates(op, inputs(70, 2, 2, 1), {{"mode", "prefill"}, {"scale", "1"}});
+}
+
+TEST_F(GatedDeltaRule, TakesFactorsAboveOneInChunksThatHoldTheirProducts) {
+  auto growing = [](double factor) {
+    std::vector<Array> given = inputs(40, 1, 1, 1);
+    named(given, "alpha") = make_array("alpha", f32, {40, 1}, std::vector<double>(40, factor));
+    return given;
+  };
+  run(op, growing(1.07), {{"mode", "prefill"}});
+  run(op, growing(1.18), {{"mode", "prefill"}, {"chunk", "16"}});
+  run(op, growing(1.5), {{"mode", "prefill"}, {"chunk", "1"}});
+  EXPECT_EQ(refusal(op, growing(1.5), {{"mode", "prefill"}}),
+            "gated_delta_rule: alpha: the decay factors up to element 6 multiply to more than "
+            "16, which chunks of 64 tokens cannot hold; chunk=1 takes any factor");
 }
 
 TEST_F(GatedDeltaRule, LeavesAnInactiveSequenceUntouched) {
@@ -211,6 +240,8 @@ TEST_F(KdaDecode, RefusesWhatItCannotTake) {
   given[7] = random("state", f32, {1, 1, 128, 128});
   EXPECT_EQ(refusal(op, given),
             "kda_decode: state is f32[1,1,128,128]; it must have at least N = 2 slots");
+  EXPECT_EQ(refusal(op, inputs({.h = 0, .hv = 1})),
+            "kda_decode: q is bf16[2,1,0,128] and v bf16[2,1,1,128]; H must be at least 1");
   given = inputs({});
   remove(given, "A_log");
   EXPECT_EQ(refusal(op, given),

@@ -104,6 +104,9 @@ struct KdaPrefillOptions {
   int chunk = 64;  ///< the most tokens to take at once: 64, 32, 16, or less for token by token
 };
 
+/// Tokens of the chunks that as many tokens may be taken in, at most `most` at once; 0: one by one.
+int chunked_tokens(std::int64_t tokens, int most);
+
 std::int64_t kda_prefill_workspace_bytes(const KdaDecodeTensors& tensors,
                                          const KdaPrefillOptions& options = {});
 
@@ -119,8 +122,9 @@ void launch_kda_prefill(const Stream& stream, const KdaPrefillPlan& plan,
 /// The kernels that the plan would launch, in order.
 std::vector<Traced> traced_kernels(const KdaPrefillPlan& plan, ptx::Target target);
 
-/// The operands of chunks have 11 bits, and a state meets about six roundings of them; out has its
-/// own to bf16 besides. The contract, K 4, has 5e-3 for either.
+/// The contract's, K 4. Operands of chunks have 11 bits, and a state meets about six roundings of
+/// them: 5e-4 where keys differ, and ten times that where hundreds of tokens with almost the same
+/// key correct each other without a decay. The rounding of `out` to bf16 is at most 4e-3 besides.
 Tolerance chunk_tolerance(std::string_view output);
 
 const Operator& kda_prefill_operator();

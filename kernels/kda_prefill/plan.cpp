@@ -141,6 +141,10 @@ void launch_chunks(const Stream& stream, const ChunkPlans& plans, SourceLoc at) 
   rows::prepare(stream.device(), plans.scan, at).launch(stream, at);
 }
 
+int chunked_tokens(std::int64_t tokens, int most) {
+  return tokens < kFewestChunkTokens ? 0 : chunk_tokens(most);
+}
+
 std::int64_t kda_prefill_workspace_bytes(const KdaDecodeTensors& t,
                                          const KdaPrefillOptions& options) {
   return chunk_workspace_bytes(t.q, t.v, t.cu_seqlens, {.tokens = options.chunk});
@@ -232,9 +236,7 @@ std::vector<Traced> traced_kernels(const KdaPrefillPlan& plan, ptx::Target targe
   return traced;
 }
 
-Tolerance chunk_tolerance(std::string_view output) {
-  return {.rmse = output == "out" ? 2e-3 : 8e-4};
-}
+Tolerance chunk_tolerance(std::string_view) { return {.rmse = 5e-3}; }
 
 void launch_kda_prefill(const Stream& stream, const KdaPrefillPlan& plan, SourceLoc at) {
   if (plan.chunks) return launch_chunks(stream, *plan.chunks, at);

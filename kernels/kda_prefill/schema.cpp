@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // kda_prefill as the command line and bindings see it.
+#include "kernels/kda/reference.h"
 #include "kernels/kda_decode/delta_schema.h"
 #include "kernels/kda_decode/reference.h"
+#include "kernels/kda_prefill/growth.h"
 #include "kernels/kda_prefill/kda_prefill.h"
 
 #include <algorithm>
@@ -43,11 +45,6 @@ constexpr std::array<TensorSpec, 11> kTensors{{
      .doc = "as initial_state"},
 }};
 
-constexpr OptionSpec kChunk{.name = "chunk",
-                            .type = OptionType::integer,
-                            .default_text = "64",
-                            .least = 1,
-                            .doc = "the most tokens to take at once: 64, 32, 16, or one by one"};
 constexpr std::array<OptionSpec, 7> kOptions{
     {kScale, kLowerBound, kSoftplusBeta, kSoftplusThreshold, kStateLayout, kNegEigval, kChunk}};
 
@@ -67,8 +64,7 @@ KdaDecodeTensors tensors_of(const Arguments& arguments) {
 }
 
 KdaPrefillOptions prefill_options_of(const Arguments& arguments) {
-  std::int64_t chunk = std::min<std::int64_t>(arguments.integer("chunk"), 64);
-  return {options_of(arguments), static_cast<int>(chunk)};
+  return {options_of(arguments), kda_schema::chunk_of(arguments)};
 }
 
 std::int64_t workspace_bytes(const Arguments& arguments) {
@@ -105,8 +101,20 @@ void reference(const Arguments& arguments, HostTensors& tensors) {
 
 /// Token by token as kda_decode.
 Tolerance tolerance(const Arguments& arguments, std::string_view output) {
-  if (workspace_bytes(arguments) == 0) return exact_tolerance(output);
+  if (workspace_bytes(arguments) == 0) return kda::token_tolerance(output);
   return chunk_tolerance(output);
+}
+
+void check_contents(const Arguments& arguments, std::span<const Array> inputs) {
+  check_sequences(arguments, inputs);
+  bool given = arguments.find("A_log") == nullptr && !options_of(arguments).gate.lower_bound;
+  if (!given) return;
+  check_growth(arguments, inputs,
+               {.name = "a",
+                .logs = true,
+                .columns = arguments.size("HV") * arguments.size("K"),
+                .tokens = arguments.size("T"),
+                .chunk = chunked_tokens(arguments.size("T"), chunk_of(arguments))});
 }
 
 std::int64_t bytes(const Arguments& arguments) { return bytes_of(tensors_of(arguments)); }
@@ -130,6 +138,7 @@ constexpr Operator kOperator{
     .reference = reference,
     .tolerance = tolerance,
     .nan_rule = NanRule::skip,
+    .check_contents = check_contents,
     .bytes = bytes,
     .trace = trace,
     .fill = fill,

@@ -64,7 +64,7 @@ class Checks {
     std::int64_t v_heads = t_.v.shape[2], v = t_.v.shape[3];
     if (heads < 1 || v_heads < heads || v_heads % heads != 0) {
       fail("q is " + to_string(t_.q) + " and v " + to_string(t_.v) +
-           "; HV must be a multiple of H");
+           (heads < 1 ? "; H must be at least 1" : "; HV must be a multiple of H"));
     }
     if ((k != 64 && k != 128) || v < 32 || v % 32 != 0) {
       fail("q is " + to_string(t_.q) + " and v " + to_string(t_.v) +

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // lightning_attention as the command line and bindings see it, with its reference.
+#include "kernels/kda/reference.h"
 #include "kernels/lightning_attention/lightning_attention.h"
 #include "kernels/rows/row_schema.h"
 
@@ -115,14 +116,17 @@ class Reference {
     for (std::int64_t i = 0;
          i <= n && first_.size() < at(n + 1) && tensors.find("cu_seqlens") == nullptr; ++i)
       first_.push_back(n == 0 ? 0 : tokens / n * i);
-    if (state.empty()) state.assign((first_.size() - 1) * at(v_heads_ * v_ * k_), 0);
+    pooled_ = !state.empty();
+    if (!pooled_) state.assign((first_.size() - 1) * at(v_heads_ * v_ * k_), 0);
   }
 
   void run() {
     for (std::size_t n = 0; n + 1 < first_.size(); ++n) {
       double slot = slots_.empty() ? static_cast<double>(n) : slots_[n];
+      // Without a pool slots only say which sequences are active.
+      std::int64_t place = static_cast<std::int64_t>(pooled_ ? slot : static_cast<double>(n));
       for (std::int64_t row = 0; row < v_heads_ * v_ && slot >= 0; ++row)
-        run_row(n, row, static_cast<std::int64_t>(slot));
+        run_row(n, row, place);
     }
   }
 
@@ -150,6 +154,7 @@ class Reference {
 
   const LightningOptions& options_;
   std::int64_t heads_ = 0, v_heads_ = 0, k_ = 0, v_ = 0;
+  bool pooled_ = false;
   std::vector<std::int64_t> first_;
   std::vector<double> q_, key_, value_, decay_, slots_;
 };
@@ -167,8 +172,7 @@ void reference(const Arguments& arguments, HostTensors& tensors) {
 /// as in kda_prefill.
 Tolerance tolerance(const Arguments& arguments, std::string_view output) {
   if (workspace_bytes(arguments) > 0) return chunk_tolerance(output);
-  if (output != "out") return {.rmse = 1e-6};
-  return {.relative = rows::half_ulp(bf16), .of_row_max = 0x1p-18};
+  return kda::token_tolerance(output);
 }
 
 std::int64_t bytes(const Arguments& arguments) {
@@ -224,6 +228,7 @@ constexpr Operator kOperator{
     .reference = reference,
     .tolerance = tolerance,
     .nan_rule = NanRule::skip,
+    .check_contents = check_sequences,
     .bytes = bytes,
     .trace = trace,
     .fill = fill,

@@ -157,6 +157,7 @@ constexpr Operator kPooling{
           pooling_reference(options_of(a), a.tensor("out").shape[1], tensors);
         },
     .tolerance = tolerance,
+    .check_contents = check_sequences,
     .bytes = bytes,
     .trace =
         [](const Arguments& a, ptx::Target target) {

@@ -77,4 +77,19 @@ DeviceProperties traced_device() {
   return device;
 }
 
+void check_sequences(const Arguments& arguments, std::span<const Array> inputs) {
+  for (const Array& input : inputs) {
+    if (input.name != "cu_seqlens") continue;
+    const std::vector<double> first = to_doubles(input);
+    for (std::size_t i = 1; i < first.size(); ++i) {
+      if (first[i] >= first[i - 1]) continue;
+      auto text = [&](std::size_t at) {
+        return "cu_seqlens[" + std::to_string(at) + "] is " +
+               std::to_string(static_cast<std::int64_t>(first[at]));
+      };
+      arguments.fail(text(i) + " and " + text(i - 1) + "; it must not decrease");
+    }
+  }
+}
+
 }  // namespace tilewright

@@ -76,6 +76,10 @@ Tolerance rounded_once(Type output, double computed);
 std::int64_t bytes_of_inputs(const Arguments& arguments);
 std::int64_t bytes_of_outputs(const Arguments& arguments);
 
+/// Throws if cu_seqlens, where it is among the inputs, decreases: sequences would have tokens in
+/// common, and a kernel would write them twice or leave some out.
+void check_sequences(const Arguments& arguments, std::span<const Array> inputs);
+
 /// A multiprocessor alone: the configuration of few rows, for traces without a device.
 DeviceProperties traced_device();
 

@@ -93,7 +93,8 @@ std::string text_of(const CheckResult& result) {
   }
   if (c.wrong == 0) {
     const bool exact = result.tolerance.relative == 0 && result.tolerance.absolute == 0 &&
-                       result.tolerance.of_row_max == 0 && result.tolerance.rmse == 0;
+                       result.tolerance.of_row_max == 0 && result.tolerance.of_max == 0 &&
+                       result.tolerance.rmse == 0;
     return "right  " + result.output + " against " + result.against + ": " + grouped(c.compared) +
            (c.compared == 1 ? " element" : " elements") +
            (exact ? ", all equal" : ", at worst " + fixed(c.worst_ratio, 2) + " of the tolerance");

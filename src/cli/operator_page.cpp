@@ -103,6 +103,7 @@ std::string bound_text(const Tolerance& tolerance) {
   };
   add(tolerance.relative, " \\|ref\\|");
   add(tolerance.of_row_max, " max \\|ref\\|");
+  add(tolerance.of_max, " max of all \\|ref\\|");
   add(tolerance.absolute, "");
   return text.empty() ? "equal bits" : text;
 }

@@ -6,19 +6,21 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 namespace tilewright {
 namespace {
 
 bool is_exact(const Tolerance& tolerance) {
-  return tolerance.relative == 0 && tolerance.of_row_max == 0 && tolerance.absolute == 0;
+  return tolerance.relative == 0 && tolerance.of_row_max == 0 && tolerance.of_max == 0 &&
+         tolerance.absolute == 0;
 }
 
-/// Largest finite magnitude of a row.
-double row_max(const std::vector<double>& values, std::size_t first, std::size_t length) {
+/// Largest finite magnitude.
+double finite_max(std::span<const double> values) {
   double largest = 0;
-  for (std::size_t i = first; i < first + length; ++i) {
-    if (std::isfinite(values[i])) largest = std::max(largest, std::fabs(values[i]));
+  for (const double value : values) {
+    if (std::isfinite(value)) largest = std::max(largest, std::fabs(value));
   }
   return largest;
 }
@@ -91,13 +93,16 @@ Comparison compare(const Array& out, const Array& reference, const Tolerance& to
   const std::size_t row =
       out.shape.empty() ? 1 : std::max<std::size_t>(1, static_cast<std::size_t>(out.shape.back()));
   Comparison result;
+  const double everywhere =
+      tolerance.absolute + (tolerance.of_max == 0 ? 0 : tolerance.of_max * finite_max(refs));
   double largest = 0;
   for (std::size_t i = 0; i < outs.size(); ++i) {
-    if (i % row == 0 && tolerance.of_row_max != 0) largest = row_max(refs, i, row);
+    if (i % row == 0 && tolerance.of_row_max != 0)
+      largest = finite_max(std::span(refs).subspan(i, row));
     if (nan == NanRule::skip && std::isnan(refs[i])) continue;
     ++result.compared;
-    const double bound = tolerance.relative * std::fabs(refs[i]) + tolerance.of_row_max * largest +
-                         tolerance.absolute;
+    const double bound =
+        tolerance.relative * std::fabs(refs[i]) + tolerance.of_row_max * largest + everywhere;
     double ratio = 0;
     bool good = acceptable(outs[i], refs[i], bound, ratio);
     if (exact_integers) good = same_bits(out, reference, i);

@@ -73,6 +73,7 @@ Session::Session(const Device& device, const Inputs& inputs, const std::vector<s
     tensors_.back().buffer.upload(array.bytes);
   }
   arguments_.check(Arguments::Outputs::optional);
+  if (op_->check_contents != nullptr) op_->check_contents(arguments_, inputs.arrays);
   for (const OutputSpec& output : chosen_outputs(inputs, arguments_, wanted)) {
     add(output.name, Role::output, output.type, output.shape);
     // The emulator itself knows which bytes were never written; filling would hide them from it.

@@ -92,6 +92,19 @@ TEST(Run, ComparesNothingAfterAccessesOutOfBounds) {
   EXPECT_EQ(nlohmann::json::parse(json.out)["checks"], nlohmann::json::array());
 }
 
+TEST(Run, RefusesContentsThatAnOperatorCannotTake) {
+  const Folder folder;
+  write_npy(folder / "c.npy", make_array("c", Type::s32, {4}, std::vector<double>{0, 5, 3, 8}));
+  const Outcome outcome = tilewright(
+      folder,
+      "run pooling --problem T=8,H=64,hidden=f32,B=3 --set cu_seqlens=@c.npy --device emu:sm_90a");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("pooling: cu_seqlens[2] is 3 and cu_seqlens[1] is 5; it must not "
+                             "decrease"),
+            std::string::npos)
+      << outcome.err;
+}
+
 TEST(Run, ComputesAnOptionalOutputOnRequest) {
   const Folder folder;
   write_npy(folder / "a.npy", kX);

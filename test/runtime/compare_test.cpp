@@ -31,6 +31,14 @@ TEST(Compare, ABoundMayFollowTheLargestOfTheRow) {
   EXPECT_EQ(compare(out, reference, {.of_row_max = 0.01}).first_wrong, 2);
 }
 
+TEST(Compare, ABoundMayFollowTheLargestOfAll) {
+  const Array out = make_array("a", Type::f64, {2, 2}, std::vector<double>{100, 100, 0.5, 1.5});
+  const Array reference = make_array("a", Type::f64, {2, 2}, std::vector<double>{100, 100, 0, 0});
+  const Comparison result = compare(out, reference, {.of_max = 0.01});
+  EXPECT_EQ(result.first_wrong, 3);
+  EXPECT_DOUBLE_EQ(result.bound, 1);
+}
+
 TEST(Compare, ABoundMayBeOnTheRootMeanSquareOfAll) {
   const Comparison close = compare(f64({3, 4, 0}), f64({3, 4.05, 0}), {.rmse = 0.01});
   EXPECT_EQ(close.wrong, 0);
