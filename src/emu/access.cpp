@@ -93,6 +93,9 @@ Fault find_shared(Exec& x, Space space, std::uint64_t address, std::int64_t byte
   const std::uint64_t offset = (address & 0xffffff) - kSharedBase;
   const auto size = static_cast<std::uint64_t>(x.grid->shared_bytes);
   if (offset >= size || size - offset < static_cast<std::uint64_t>(bytes)) return Fault::outside;
+  if (x.grid->entry->shared.in_gap(offset, static_cast<std::uint64_t>(bytes))) {
+    return Fault::outside;
+  }
   out.data = owner->shared.data() + offset;
   out.init = owner->shared_init.data();
   out.init_bit = static_cast<std::int64_t>(offset);
@@ -153,8 +156,11 @@ Fault find(Exec& x, Space space, std::uint64_t address, std::int64_t bytes, Purp
 std::string outside_text(Exec& x, Space space, std::uint64_t address, std::int64_t bytes) {
   const std::string range = std::to_string(bytes) + " bytes at ";
   if (space == Space::shared || space == Space::shared_cluster) {
+    const auto at = static_cast<std::uint32_t>(address);
+    const std::string object = shared_object(*x.grid, at);
     return range + "shared address " + hex(address & 0xffffff) + ", outside the block's " +
-           std::to_string(x.grid->shared_bytes) + " bytes of shared memory";
+           std::to_string(x.grid->declared_shared_bytes) + " bytes of shared memory" +
+           (object.empty() ? "" : " (" + object + ")");
   }
   const Allocation* a = x.run->memory->at_or_below(address);
   std::string text = range + "global address " + hex(address) + ", ";

@@ -42,7 +42,7 @@ std::uint32_t arrived_threads(const Block& block, const BarrierState& b) {
 }
 
 bool is_complete(const Block& block, const BarrierState& b) {
-  if (!b.whole_block) return arrived_threads(block, b) >= b.expected;
+  if (b.counted) return arrived_threads(block, b) >= b.expected;
   if (b.arrived < block.live_threads) return false;
   for (std::size_t w = 0; w < block.warp_count(); ++w) {
     if ((block.warps[w]->live & ~b.lanes[w]) != 0) return false;
@@ -137,6 +137,7 @@ bool open_barrier(Exec& x, BarrierState& b, std::uint32_t id, std::uint32_t coun
     b.waiting = {};
     b.expected = count;
     b.whole_block = whole || count == most;
+    b.counted = !whole;
     b.first_pc = x.pc;
     return true;
   }
@@ -149,6 +150,7 @@ bool open_barrier(Exec& x, BarrierState& b, std::uint32_t id, std::uint32_t coun
                  (b.whole_block ? std::string("the whole block")
                                 : std::to_string(b.expected) + " threads"));
   }
+  b.counted = b.counted && !whole;
   return true;
 }
 

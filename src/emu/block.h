@@ -33,7 +33,8 @@ constexpr std::uint32_t kMostLocalBytes = 512 * 1024;
 struct BarrierState {
   bool open = false;           ///< some thread has arrived
   std::uint32_t expected = 0;  ///< threads
-  bool whole_block = false;    ///< every thread of the block, exited ones excepted
+  bool whole_block = false;    ///< every thread of the block
+  bool counted = false;        ///< by a number of threads: those that exited do not count
   std::uint32_t arrived = 0;   ///< lanes
   std::uint32_t first_pc = 0;
   std::array<std::uint32_t, 32> lanes{};    ///< by warp: the arrived ones

@@ -163,7 +163,9 @@ void issue_one(Exec& x, unsigned lane, const BulkCopy& c) {
   note_bulk(x, lane, c.from_space, c.from, c.bytes, Access::read,
             bulk_actor(x, lane, reader, "bulk copy"));
   note_bulk(x, lane, c.to_space, c.to, c.bytes, write, bulk_actor(x, lane, writer, "bulk copy"));
-  const SnapshotRef done = join(completion(block, reader), completion(block, writer));
+  SnapshotRef done = join(completion(block, reader), completion(block, writer));
+  // Between blocks of a cluster partners hand buffers to and fro, as with st.async.
+  if (from_owner != nullptr && c.by_mbarrier) done = join(done, release_snapshot(*x.warp, lane));
   if (from_owner != nullptr) {
     from_owner->issued.push_back({reader.agent, reader.epoch, block.number, thread, x.pc, true});
   }
@@ -290,7 +292,8 @@ Flow exec_store_async(Exec& x, const Inst& in) {
               actor);
     const std::uint32_t thread = x.warp->thread(lane);
     owner->issued.push_back({agent.agent, agent.epoch, x.block->number, thread, x.pc, false});
-    const SnapshotRef done = join(completion(*x.block, agent), nullptr);
+    // Who waits for it knows what its thread knew: partners hand a buffer to and fro so.
+    const SnapshotRef done = join(completion(*x.block, agent), release_snapshot(*x.warp, lane));
     Block* bar_owner = owner_of(x, bar);
     Run* run = x.run;
     const BulkReduce r{reduces ? info.atom : AtomOp::none, info.type};

@@ -2,6 +2,7 @@
 // A decoded module: dense instruction records with handlers, operand slots, and frame layouts.
 #pragma once
 
+#include "emu/shared_layout.h"
 #include "emu/word.h"
 #include "ptx/semantics/semantics.h"
 #include "tilewright/emulator.h"
@@ -103,7 +104,7 @@ struct Origin {
 /// A hidden register filled when a frame is made.
 enum class Hidden : std::uint8_t {
   special,        ///< `index`: special register, `component`
-  shared_symbol,  ///< `value`: offset in the block's shared window
+  shared_symbol,  ///< `index`: the variable, `value`: offset in it
   dynamic_shared,
   local_symbol,  ///< `value`: offset in the frame's local memory
 };
@@ -123,8 +124,10 @@ struct FunctionCode {
   std::vector<std::uint32_t> defined_lines;  ///< offsets of 128-byte lines of defined masks
   std::uint32_t local_bytes = 0;             ///< .local and .param variables, multiple of 16
   std::uint32_t carry_offset = 0;
-  std::int64_t shared_bytes = 0;  ///< static: module variables, functions' and then its own
-  std::map<std::string, std::int64_t, std::less<>> shared_offsets;  ///< an entry's own variables
+  std::vector<std::uint32_t> shared_used;  ///< variables in shared memory that it names
+  std::vector<std::uint32_t> calls;        ///< functions that it names
+  bool calls_unknown = false;              ///< through a register
+  SharedLayout shared;                     ///< of an entry
   std::vector<HiddenRegister> hidden;
   std::vector<ParamSlot> params;                             ///< entries: in the parameter block
   std::vector<std::uint32_t> param_offsets, return_offsets;  ///< functions: in local memory
@@ -149,7 +152,7 @@ struct Code {
   std::vector<FunctionCode> functions;
   std::vector<GlobalVariable> globals;
   std::map<std::string, std::uint32_t, std::less<>> function_index;
-  std::map<std::string, std::int64_t, std::less<>> shared_offsets;  ///< module-scope variables
+  std::vector<SharedVariable> shared;
   std::deque<std::vector<Slot>> slots;
   std::deque<OpInfo> infos;
   std::deque<std::string> texts;

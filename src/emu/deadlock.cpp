@@ -26,7 +26,7 @@ std::string barrier_text(const Block& block, std::uint32_t id) {
     arrived += static_cast<std::uint32_t>(std::popcount(lanes));
   }
   return "barrier " + std::to_string(id) + ", where " + std::to_string(arrived) + " of " +
-         std::to_string(b.whole_block ? block.live_threads : b.expected) + " threads have arrived";
+         std::to_string(b.counted ? b.expected : block.live_threads) + " threads have arrived";
 }
 
 std::string memory_text(const Block& block) {

@@ -16,16 +16,6 @@ std::int64_t align_up(std::int64_t value, std::int64_t alignment) {
 
 [[noreturn]] void fail(const std::string& message) { throw Error(ErrorKind::user, message); }
 
-using Offsets = std::map<std::string, std::int64_t, std::less<>>;
-
-void place_shared(const ptx::Variable& v, std::int64_t& at, Offsets& offsets) {
-  if (v.space != ptx::Space::shared) return;
-  if (!v.extents.empty() && v.extents[0] == 0) return;  // dynamic: behind all others
-  at = align_up(at, ptx::alignment_bytes(v));
-  offsets[v.name] = at;
-  at += ptx::size_bytes(v);
-}
-
 void initialize(Code& code, Device& device, const ptx::Variable& v) {
   const GlobalVariable* g = find_global(code, v.name);
   Memory& memory = *device.memory;
@@ -73,27 +63,6 @@ void place_globals(Code& code, Device& device) {
         initialize(code, device, v);
       }
     }
-  }
-}
-
-/// Module-scope variables and those of device functions come first, at fixed offsets; an entry's
-/// own variables lie behind them.
-void place_all_shared(Code& code) {
-  std::int64_t at = 0;
-  for (const auto& v : code.module.variables)
-    place_shared(v, at, code.shared_offsets);
-  for (const auto& f : code.module.functions) {
-    if (f.entry) continue;
-    for (const auto& v : f.variables)
-      place_shared(v, at, code.shared_offsets);
-  }
-  for (const auto& f : code.module.functions) {
-    if (!f.entry || f.declaration) continue;
-    std::int64_t end = at;
-    FunctionCode& fc = code.functions[code.function_index[f.name]];
-    for (const auto& v : f.variables)
-      place_shared(v, end, fc.shared_offsets);
-    fc.shared_bytes = end;
   }
 }
 
@@ -169,10 +138,11 @@ std::unique_ptr<Code> decode(const ptx::Module& module, Device& device) {
     if (f.entry) lay_out_params(f, fc);
     check_local(f);
   }
-  place_all_shared(*code);
+  find_shared_variables(*code);
   place_globals(*code, device);
   for (FunctionCode& fc : code->functions)
     decode_function(*code, fc);
+  lay_out_shared(*code);
   return code;
 }
 

@@ -38,6 +38,7 @@ void FunctionDecoder::place_locals() {
 
 void FunctionDecoder::run() {
   place_locals();
+  bit_field_masks_ = bit_field_masks(source_);
   fc_.entry_pc = static_cast<std::uint32_t>(code_.insts.size());
   label_pc_.assign(source_.labels.size(), 0);
   for (const ptx::Stmt& stmt : source_.body) {
@@ -178,9 +179,11 @@ void FunctionDecoder::decode_call() {
         fail("call of '" + code_.module.symbols[o.id] +
              "', which has no body in this module; include_ptx adds one");
       }
+      fc_.calls.push_back(info.function);
     } else if (!seen_target && o.kind == Kind::reg) {
       seen_target = true;
       info.function = kNoFunction;
+      fc_.calls_unknown = true;
       slots.push_back(slots_.reg(o.id));
     }
   }

@@ -3,6 +3,7 @@
 // share.
 #pragma once
 
+#include "emu/bit_fields.h"
 #include "emu/decode.h"
 #include "emu/handlers.h"
 
@@ -10,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace tilewright::emu::detail {
@@ -43,6 +45,7 @@ class FunctionDecoder {
     ptx::LabelId table;
   };
   std::vector<TargetsFixup> table_fixups_;
+  std::unordered_set<const ptx::Instr*> bit_field_masks_;
   const ptx::Instr* instr_ = nullptr;
   std::string_view text_;
 

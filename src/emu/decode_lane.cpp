@@ -84,6 +84,9 @@ void FunctionDecoder::decode_lane_with(const sem::Meaning& meaning,
     if (type == Type::f32 && want == Class::b64) type = Type::f64;
     Slot slot = adapted(value_slot(*srcs[i], imm, type), want);
     negated |= slot.negated;
+    if (i == 0 && slot.in_frame && bit_field_masks_.count(instr_) != 0) {
+      slot.defined = slots_.hidden(Hidden::local_symbol, Class::b32, 0, -1, 0).defined;
+    }
     slots.push_back(slot);
   }
   const bool carry = meaning.reads_carry || meaning.writes_carry;

@@ -47,21 +47,11 @@ Slot FunctionDecoder::symbol_slot(std::string_view name, std::int64_t offset, Cl
       }
     }
   }
-  auto shared = fc_.shared_offsets.find(name);
-  if (shared != fc_.shared_offsets.end()) {
-    return slots_.hidden(Hidden::shared_symbol, cls, 0, -1, shared->second + offset);
-  }
-  shared = code_.shared_offsets.find(name);
-  if (shared != code_.shared_offsets.end()) {
-    return slots_.hidden(Hidden::shared_symbol, cls, 0, -1, shared->second + offset);
-  }
-  auto is_dynamic = [&](const std::vector<ptx::Variable>& list) {
-    return std::any_of(list.begin(), list.end(), [&](const ptx::Variable& v) {
-      return v.space == ptx::Space::shared && v.name == name;
-    });
-  };
-  if (is_dynamic(source_.variables) || is_dynamic(code_.module.variables)) {
-    return slots_.hidden(Hidden::dynamic_shared, cls, 0, -1, offset);
+  if (const SharedVariable* v = shared_variable(code_, fc_, name)) {
+    const auto number = static_cast<std::uint32_t>(v - code_.shared.data());
+    fc_.shared_used.push_back(number);
+    if (v->dynamic) return slots_.hidden(Hidden::dynamic_shared, cls, 0, -1, offset);
+    return slots_.hidden(Hidden::shared_symbol, cls, number, -1, offset);
   }
   const std::uint32_t builtin = function_number(code_, name);
   if (builtin != kNoFunction && find_global(code_, name) == nullptr) {

@@ -231,9 +231,9 @@ bool fits(Exec& x, const Inst& in, unsigned lane, const TensorMap& map, int give
   } else if (im2col != map.im2col.has_value()) {
     why = im2col ? "is in im2col mode, but its tensor map is tiled"
                  : "is in tile mode, but its tensor map is of im2col mode";
-  } else if (box_bytes(map) > static_cast<std::uint64_t>(x.grid->shared_bytes)) {
+  } else if (box_bytes(map) > static_cast<std::uint64_t>(x.grid->declared_shared_bytes)) {
     why = "moves " + std::to_string(box_bytes(map)) + " bytes, but the block has " +
-          std::to_string(x.grid->shared_bytes) + " of shared memory";
+          std::to_string(x.grid->declared_shared_bytes) + " of shared memory";
   }
   if (!why.empty()) refuse(x, lane, Kind::illegal_instruction, std::move(why));
   return why.empty();

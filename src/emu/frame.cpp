@@ -19,7 +19,8 @@ std::uint64_t hidden_value(const Warp& warp, const Frame& frame, const HiddenReg
     case Hidden::special:
       return special_value(warp, h.index, h.component, lane);
     case Hidden::shared_symbol:
-      return rank + kSharedBase + static_cast<std::uint64_t>(h.value);
+      return rank + kSharedBase +
+             static_cast<std::uint64_t>(block.grid->entry->shared.at[h.index] + h.value);
     case Hidden::dynamic_shared:
       return rank + kSharedBase + block.grid->dynamic_offset + static_cast<std::uint64_t>(h.value);
     case Hidden::local_symbol:

@@ -54,12 +54,13 @@ struct Grid {
   std::vector<PcCount> counts;
   std::vector<std::byte> params;
   std::uint64_t blocks = 0, next_block = 0, done_blocks = 0;
-  std::uint32_t first_number = 0;    ///< of blocks; lower ones belong to earlier launches
-  std::uint32_t capacity = 1;        ///< blocks alive at a time, at most
-  std::uint32_t window = 1;          ///< blocks alive unless all of them wait
-  std::int64_t shared_bytes = 0;     ///< of a block, static and dynamic
-  std::uint32_t dynamic_offset = 0;  ///< of dynamic shared memory, from kSharedBase
-  std::uint64_t workspace = 0;       ///< cooperative launches: what %envreg1 and 2 point to
+  std::uint32_t first_number = 0;  ///< of blocks; lower ones belong to earlier launches
+  std::uint32_t capacity = 1;      ///< blocks alive at a time, at most
+  std::uint32_t window = 1;        ///< blocks alive unless all of them wait
+  std::int64_t shared_bytes = 0;   ///< of a block, static and dynamic, with gaps between variables
+  std::int64_t declared_shared_bytes = 0;  ///< without them: what the hardware needs
+  std::uint32_t dynamic_offset = 0;        ///< of dynamic shared memory, from kSharedBase
+  std::uint64_t workspace = 0;             ///< cooperative launches: what %envreg1 and 2 point to
   std::vector<std::unique_ptr<Block>> live;
   std::vector<std::unique_ptr<Cluster>> clusters;
   std::vector<std::unique_ptr<Block>> spare;     ///< ended ones, for reuse of their storage
@@ -105,6 +106,8 @@ struct Run {
   std::uint64_t version_steps = 0;  ///< steps when the version was last seen to change
   std::uint64_t patience = 0;       ///< steps without a change after which more is tried
   std::uint64_t clock_reads = 0;
+  std::uint64_t timeout_version = 0;  ///< the version when only time-outs were left to wake
+  int timeouts = 0;                   ///< how often that was so since the version changed
   std::uint32_t first_unordered = 0;  ///< blocks with lower numbers are known to all of these grids
   bool phase_completed = false;       ///< of an mbarrier, since sleepers were woken
   bool some_done = false;             ///< a block ended since drop_dead()

@@ -61,32 +61,24 @@ Dim3 required_cluster(const Launch& l, const FunctionCode& fc) {
 void check_shared(Grid& grid, const HardwareLimits& limits) {
   const Launch& l = grid.launch;
   if (l.dynamic_smem_bytes < 0) fail(l, "negative dynamic shared memory");
-  // Dynamic shared memory begins at the strictest alignment that any variable may ask for there.
-  std::int64_t align = 16;
-  auto look = [&](const std::vector<ptx::Variable>& list) {
-    for (const auto& v : list) {
-      if (v.space == ptx::Space::shared && !v.extents.empty() && v.extents[0] == 0) {
-        align = std::max<std::int64_t>(align, ptx::alignment_bytes(v));
-      }
-    }
-  };
-  look(grid.code->module.variables);
-  look(grid.entry->source->variables);
-  const std::int64_t base = kSharedBase + grid.entry->shared_bytes;
-  const std::int64_t dynamic = (base + align - 1) / align * align;
-  grid.dynamic_offset = static_cast<std::uint32_t>(dynamic - kSharedBase);
-  grid.shared_bytes = dynamic - kSharedBase + l.dynamic_smem_bytes;
-  if (grid.shared_bytes > limits.shared_bytes_block) {
-    fail(l, std::to_string(grid.shared_bytes) + " bytes of shared memory; the target has " +
+  const SharedLayout& layout = grid.entry->shared;
+  const bool dynamic = l.dynamic_smem_bytes > 0;
+  grid.declared_shared_bytes =
+      dynamic ? layout.dynamic_bytes_before + l.dynamic_smem_bytes : layout.bytes;
+  if (grid.declared_shared_bytes > limits.shared_bytes_block) {
+    fail(l, std::to_string(grid.declared_shared_bytes) +
+                " bytes of shared memory; the target has " +
                 std::to_string(limits.shared_bytes_block));
   }
+  grid.dynamic_offset = static_cast<std::uint32_t>(layout.dynamic_at);
+  grid.shared_bytes = dynamic ? layout.dynamic_at + l.dynamic_smem_bytes : layout.end;
 }
 
 void set_capacity(Grid& grid, const HardwareLimits& limits) {
   const std::uint64_t cluster = grid.launch.cluster.count();
   const std::uint32_t threads = (grid.threads() + 31) / 32 * 32;
   std::int64_t per_sm = std::min<std::int64_t>(limits.blocks_sm, limits.threads_sm / threads);
-  per_sm = std::min(per_sm, limits.shared_bytes_sm / (grid.shared_bytes + kSharedBase));
+  per_sm = std::min(per_sm, limits.shared_bytes_sm / (grid.declared_shared_bytes + kSharedBase));
   const std::uint64_t fit = static_cast<std::uint64_t>(std::max<std::int64_t>(per_sm, 1)) *
                             static_cast<std::uint64_t>(grid.device->options.multiprocessors);
   if (grid.launch.cooperative && fit < grid.blocks) {

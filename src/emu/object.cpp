@@ -33,21 +33,23 @@ std::string describe_address(const Exec& x, const ShadowTarget& target, std::uin
 std::string shared_object(const Grid& grid, std::uint32_t address) {
   const std::int64_t offset =
       static_cast<std::int64_t>(address & 0xffffff) - static_cast<std::int64_t>(kSharedBase);
-  if (offset >= grid.dynamic_offset) {
+  if (offset >= grid.dynamic_offset && grid.launch.dynamic_smem_bytes > 0) {
     return "dynamic shared memory + " + std::to_string(offset - grid.dynamic_offset);
   }
-  const std::string* best = nullptr;
+  const SharedVariable* best = nullptr;
   std::int64_t at = -1;
-  for (const auto* map : {&grid.code->shared_offsets, &grid.entry->shared_offsets}) {
-    for (const auto& [name, begin] : *map) {
-      if (begin <= offset && begin > at) {
-        best = &name;
-        at = begin;
-      }
-    }
+  for (std::size_t i = 0; i < grid.code->shared.size(); ++i) {
+    const std::int64_t begin = grid.entry->shared.at[i];
+    if (begin < 0 || begin > offset || begin <= at) continue;
+    best = &grid.code->shared[i];
+    at = begin;
   }
   if (best == nullptr) return "";
-  return "variable " + *best + " + " + std::to_string(offset - at);
+  if (offset - at >= best->bytes) {
+    return std::to_string(offset - at - best->bytes) + " bytes past the end of variable " +
+           best->name + " of " + std::to_string(best->bytes) + " bytes";
+  }
+  return "variable " + best->name + " + " + std::to_string(offset - at);
 }
 
 std::string global_object(const Memory& memory, std::uint64_t address) {

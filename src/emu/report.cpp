@@ -4,6 +4,8 @@
 
 #include "emu/grid.h"
 
+#include <algorithm>
+
 namespace tilewright::emu::detail {
 
 Diagnostic* Reporter::add(Kind kind, Severity severity, std::uint32_t pc, int limit,
@@ -36,11 +38,23 @@ std::vector<Diagnostic> Reporter::take() {
     }
     return false;
   };
-  std::vector<Diagnostic> out;
+  // What leaves lanes of a warp and other threads without an order is a race: it comes first, since
+  // bar.warp.sync would not mend it.
+  auto part_of_race = [&](const Diagnostic& d) {
+    return d.kind == Kind::unordered &&
+           std::any_of(findings_.begin(), findings_.end(), [&](const Diagnostic& race) {
+             return race.kind == Kind::race && race.severity <= d.severity;
+           });
+  };
+  std::vector<std::size_t> order, last;
   for (std::size_t i = 0; i < findings_.size(); ++i) {
     if (pcs_[i].too_early && races_at(pcs_[i].own)) continue;
-    out.push_back(std::move(findings_[i]));
+    (part_of_race(findings_[i]) ? last : order).push_back(i);
   }
+  order.insert(order.end(), last.begin(), last.end());
+  std::vector<Diagnostic> out;
+  for (const std::size_t i : order)
+    out.push_back(std::move(findings_[i]));
   return out;
 }
 

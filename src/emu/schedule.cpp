@@ -264,6 +264,18 @@ void drop_stopped(Run& run) {
   std::erase_if(run.spinning, [](Warp* w) { return w->block->grid->stopped; });
 }
 
+/// Nothing else can happen: mbarrier.try_wait gives up, later by the clocks. False: it has done so
+/// in vain for so long that whoever gives up for good would have.
+bool time_out(Run& run) {
+  constexpr int kMost = 256;
+  constexpr std::uint64_t kNanoseconds = 1 << 18;
+  if (run.timeout_version != run.version) run.timeouts = 0;
+  run.timeout_version = run.version;
+  if (++run.timeouts > kMost) return false;
+  run.clock_reads += kNanoseconds;
+  return wake_spinning(run, Wake::timed_out);
+}
+
 /// Nothing is ready: finds something that can happen. False: nothing can, ever.
 bool resolve_idle(Run& run) {
   if (start_blocks(run)) return true;
@@ -273,7 +285,7 @@ bool resolve_idle(Run& run) {
   for (auto& grid : run.grids) {
     if (!grid->stopped) any |= release_stuck(*grid);
   }
-  return any || wake_spinning(run, Wake::timed_out);
+  return any || time_out(run);
 }
 
 }  // namespace

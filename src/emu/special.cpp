@@ -42,8 +42,9 @@ std::uint64_t size_value(std::string_view name, const Grid& grid) {
   if (name == "%dynamic_smem_size") {
     return static_cast<std::uint64_t>(grid.launch.dynamic_smem_bytes);
   }
-  if (name == "%total_smem_size") return static_cast<std::uint64_t>(grid.shared_bytes);
-  if (name == "%aggr_smem_size") return static_cast<std::uint64_t>(grid.shared_bytes) + kSharedBase;
+  if (name == "%total_smem_size") return static_cast<std::uint64_t>(grid.declared_shared_bytes);
+  if (name == "%aggr_smem_size")
+    return static_cast<std::uint64_t>(grid.declared_shared_bytes) + kSharedBase;
   if (name == "%reserved_smem_offset_end") return kSharedBase;
   if (name == "%reserved_smem_offset_cap") return kSharedBase;
   return 0;

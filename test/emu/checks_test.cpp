@@ -22,6 +22,7 @@ const std::string kOutAddress = "mul.wide.u32 %rd20, %r0, 4;\nadd.s64 %rd21, %rd
 const std::string kShared = ".shared .align 16 .b8 s[256];\n";
 const std::string kSharedAddress =
     "shl.b32 %r10, %r0, 2;\nmov.u32 %r11, s;\nadd.s32 %r12, %r11, %r10;\n";
+const std::string kSmall = ".shared .align 4 .b8 a[62];\n.shared .align 4 .b8 b[64];\n";
 const std::string kBar = ".shared .align 8 .b64 bar;\n";
 const std::string kBars = ".shared .align 8 .b64 bars[2];\n";
 
@@ -45,6 +46,46 @@ std::vector<Row> memory_rows() {
         {}},
        "out_of_bounds"},
       {"shared memory past the end", {"st.shared.u32 [s+256], %r0;", kShared, {}}, "out_of_bounds"},
+      {"a byte past a variable in front of another",
+       {"mov.u32 %r3, a;\nld.shared.u8 %h1, [%r3+62];", kSmall, {}},
+       "out_of_bounds"},
+      {"the last bytes of two variables",
+       {"st.shared.u8 [a+61], 1;\nst.shared.u32 [b+60], 1;", kSmall, {}, {}, {1, 1, 1}},
+       ""},
+      {"a byte past the last variable", {"st.shared.u8 [a+62], 1;", kSmall, {}}, "out_of_bounds"},
+      {"a bulk copy over the end of a variable",
+       {"mov.u32 %r3, c;\ncp.async.bulk.global.shared::cta.bulk_group [%rd0], [%r3], 32;",
+        ".shared .align 16 .b8 c[16];\n.shared .align 16 .b8 d[64];\n",
+        {128},
+        {},
+        {1, 1, 1}},
+       "out_of_bounds"},
+      {"an entry has room for the variables that it reaches",
+       {"call used;",
+        "",
+        {},
+        {},
+        {1, 1, 1},
+        {},
+        true,
+        ".shared .align 4 .b8 unused[200000];\n.func other() {\n.shared .b8 o[200000];\n"
+        "st.shared.u8 [o], 1;\nret;\n}\n.func used() {\n.shared .b8 o[100000];\n"
+        "st.shared.u8 [o+99999], 1;\nret;\n}\n"},
+       ""},
+      {"a bit-field in a word that nothing wrote",
+       {"mov.u64 %rd22, d;\nld.local.u32 %r3, [%rd22];\nand.b32 %r4, %r3, -256;\n"
+        "or.b32 %r5, %r4, 7;\nst.local.u32 [%rd22], %r5;\nld.local.u32 %r6, [%rd22];\n"
+        "and.b32 %r7, %r6, 255;\n" +
+            kOutAddress + "st.global.u32 [%rd21], %r7;",
+        ".local .align 4 .b8 d[4];\n",
+        {128}},
+       ""},
+      {"bits of a word that nothing wrote",
+       {"mov.u64 %rd22, d;\nld.local.u32 %r3, [%rd22];\nand.b32 %r4, %r3, 255;\n" + kOutAddress +
+            "st.global.u32 [%rd21], %r4;",
+        ".local .align 4 .b8 d[4];\n",
+        {128}},
+       "uninitialized_read"},
       {"an odd address", {kOutAddress + "st.global.u32 [%rd21+2], %r0;", "", {256}}, "misaligned"},
       {"a vector needs its whole alignment",
        {"st.global.v2.u32 [%rd0+4], {%r0, %r0};", "", {256}, {}, {1, 1, 1}},
@@ -150,6 +191,18 @@ std::vector<Row> race_rows() {
       {"a warp's barrier is not enough for two warps",
        {kSharedAddress + with(reversed, "bar.warp.sync -1;\n"), kShared, {256}, {}, {64, 1, 1}},
        "race"},
+      {"a missing barrier is a race, also where lanes of a warp meet",
+       {kSharedAddress +
+            "xor.b32 %r13, %r0, 1;\n"
+            "st.shared.u32 [%r12], %r0;\nshl.b32 %r14, %r13, 2;\nadd.s32 %r15, %r11, %r14;\n"
+            "ld.shared.u32 %r16, [%r15];\nxor.b32 %r15, %r15, 128;\n"
+            "ld.shared.u32 %r17, [%r15];\nadd.s32 %r16, %r16, %r17;\n" +
+            kOutAddress + "st.global.u32 [%rd21], %r16;",
+        kShared,
+        {256},
+        {},
+        {64, 1, 1}},
+       "race, unordered"},
       {"a flag released at gpu scope",
        {with(flag, "st.release.gpu.global.u32 [%rd1], 1;\n"), "", {4, 4, 4}, {2, 1, 1}, {1, 1, 1}},
        ""},
@@ -225,6 +278,19 @@ std::vector<Row> barrier_rows() {
         {},
         {96, 1, 1}},
        "barrier_mismatch"},
+      {"a count does not include warps that ended",
+       {"setp.lt.u32 %p1, %r0, 32;\n@%p1 exit;\nbar.sync 1, 64;", "", {}, {}, {64, 1, 1}},
+       "deadlock"},
+      {"the barrier of the block does not wait for warps that ended",
+       {"setp.lt.u32 %p1, %r0, 32;\n@%p1 exit;\nbar.sync 1;", "", {}, {}, {64, 1, 1}},
+       ""},
+      {"a warp that arrived may end",
+       {"setp.lt.u32 %p1, %r0, 32;\n@!%p1 bra W;\nbar.arrive 1, 64;\nexit;\nW:\nbar.sync 1, 64;",
+        "",
+        {},
+        {},
+        {64, 1, 1}},
+       ""},
       {"a named barrier of half the block",
        {"setp.lt.u32 %p1, %r0, 64;\n@%p1 bar.sync 1, 64;", "", {}, {}, {128, 1, 1}},
        ""},
@@ -255,6 +321,27 @@ std::vector<Row> barrier_rows() {
        "deadlock"},
       {"a trap", {"trap;", "", {}}, "illegal_instruction"},
   };
+}
+
+/// Two blocks of a cluster store into each other's shared memory, in two places by turns.
+std::string rounds(int count) {
+  std::string text =
+      "mbarrier.init.shared::cta.b64 [full], 1;\nmbarrier.init.shared::cta.b64 [full+8], 1;\n"
+      "fence.mbarrier_init.release.cluster;\nbarrier.cluster.arrive;\nbarrier.cluster.wait;\n"
+      "mov.u32 %r2, %cluster_ctarank;\nxor.b32 %r2, %r2, 1;\nmov.u32 %r3, full;\n"
+      "mov.u32 %r4, box;\nmapa.shared::cluster.u32 %r3, %r3, %r2;\n"
+      "mapa.shared::cluster.u32 %r4, %r4, %r2;\n";
+  for (int i = 0; i < count; ++i) {
+    const std::string s = std::to_string(i % 2 * 8), word = std::to_string(i % 2 * 4);
+    const std::string n = std::to_string(i);
+    text += "mbarrier.arrive.expect_tx.shared::cta.b64 %rd30, [full+" + s + "], 4;\n" +
+            "st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r4+" + word +
+            "], %r0, [%r3+" + s + "];\nW" + n +
+            ":\nmbarrier.try_wait.parity.shared::cta.b64 %p1, [full+" + s + "], " +
+            std::to_string(i / 2 % 2) + ";\n@!%p1 bra W" + n + ";\nld.shared.u32 %r5, [box+" +
+            word + "];\n";
+  }
+  return text + "barrier.cluster.arrive;\nbarrier.cluster.wait;\n";
 }
 
 std::vector<Row> async_rows() {
@@ -320,6 +407,35 @@ std::vector<Row> async_rows() {
        {fenced("fence.proxy.async.shared::cta;\n"), big, {128}},
        ""},
       {"a bulk store without a proxy fence", {fenced(""), big, {128}}, "proxy_fence"},
+      {"an unlimited wait that looks at the time",
+       {init + "mov.u64 %rd20, %globaltimer;\nW:\n"
+               "mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0;\n@%p2 bra E;\n"
+               "mov.u64 %rd21, %globaltimer;\nsub.s64 %rd22, %rd21, %rd20;\nsetp.lt.s64 %p3, "
+               "%rd22, 1000;\n"
+               "@%p3 bra W;\nnanosleep.u32 1000;\nbra W;\nE:\n",
+        kBar,
+        {},
+        {},
+        {64, 1, 1}},
+       "deadlock"},
+      {"a wait that gives up after a while",
+       {init + "mov.u64 %rd20, %globaltimer;\nW:\n"
+               "mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0;\n@%p2 bra E;\n"
+               "mov.u64 %rd21, %globaltimer;\nsub.s64 %rd22, %rd21, %rd20;\n"
+               "setp.lt.s64 %p3, %rd22, 4000000;\n@%p3 bra W;\nE:\n",
+        kBar,
+        {},
+        {},
+        {64, 1, 1}},
+       ""},
+      {"partners hand two buffers to and fro",
+       {rounds(4),
+        ".shared .align 8 .b64 full[2];\n.shared .align 4 .b32 box[2];\n",
+        {},
+        {2, 1, 1},
+        {1, 1, 1},
+        {2, 1, 1}},
+       ""},
       {"a bulk copy of 24 bytes",
        {"cp.async.bulk.global.shared::cta.bulk_group [%rd0], [s], 24;", big, {128}, {}, {1, 1, 1}},
        "misaligned"},

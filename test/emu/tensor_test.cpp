@@ -355,7 +355,7 @@ TEST(TensorCopy, GivesABoxThatSharedMemoryCannotHoldAsAFinding) {
   const Tensors t = run_im2col(kCopyIm2col, map);
   ASSERT_FALSE(t.report.findings.empty());
   EXPECT_EQ(t.report.findings[0].message,
-            "moves 16384 bytes, but the block has 272 of shared memory");
+            "moves 16384 bytes, but the block has 264 of shared memory");
 }
 
 struct Refusal {
