@@ -5,6 +5,8 @@
 
 #include "tilewright/tensor.h"
 
+#include <type_traits>
+
 namespace tilewright {
 
 /// One mbarrier. A phase is complete when all expected arrivals and all expected bytes have come;
@@ -52,7 +54,17 @@ class Mbarriers {
  public:
   explicit Mbarriers(int count = 1, SourceLoc at = SourceLoc::here());
   int count() const { return count_; }
-  Mbarrier operator[](const Index& index) const { return at(index, SourceLoc::here()); }
+  /// Which mbarrier, with the line where it is written.
+  struct Place {
+    template <class T>
+    requires std::is_constructible_v<Index, const T&>
+    // NOLINTNEXTLINE(google-explicit-constructor): mbarriers are indexed by plain numbers and
+    // values
+    Place(const T& number, SourceLoc line = SourceLoc::here()) : index(number), at(line) {}
+    Index index;
+    SourceLoc at;
+  };
+  Mbarrier operator[](const Place& place) const { return at(place.index, place.at); }
   Mbarrier at(const Index& index, SourceLoc where = SourceLoc::here()) const;
   /// init() of all of them.
   void init(int arrivals, SourceLoc at = SourceLoc::here()) const;

@@ -28,7 +28,7 @@ std::uint8_t f32_to_e5m2(float x, Overflow overflow = Overflow::saturate);
 std::uint8_t f32_to_e2m3(float x);
 std::uint8_t f32_to_e3m2(float x);
 std::uint8_t f32_to_e2m1(float x);
-/// The power of two below (toward_zero) or above |x|, from 2^-127 to 2^127; 255 is NaN.
+/// The power of two below (down) or above (up) |x|, from 2^-127 to 2^127; 255 is NaN.
 enum class PowerRounding : std::uint8_t { down, up };
 std::uint8_t f32_to_ue8m0(float x, PowerRounding rounding);
 

@@ -35,7 +35,7 @@ struct TensorArg {
 /// A number that is passed at each launch.
 struct ScalarArg {
   Type type = Type::none;
-  Facts facts;
+  Facts facts{};
 };
 
 /// Which leaves of a view stay parameters.

@@ -6,6 +6,7 @@
 #include "lang/reduction.h"
 #include "lang/tensor_copy.h"
 
+#include <algorithm>
 #include <string>
 
 namespace tilewright {
@@ -44,6 +45,21 @@ void require_grain(const char* what, const char* which, const Element& element, 
               at);
 }
 
+/// Refuses bytes that end beyond the tensor in shared memory, where nothing else would stop them.
+void require_room(const char* what, const char* which, const Element& element, const Arg& bytes) {
+  const Tensor& tensor = element.tensor();
+  if (tensor.space() == MemorySpace::global || !tensor.layout().shape().is_static()) return;
+  std::int64_t size_bytes = bytes.natural().is_constant() ? bytes.natural().constant() : 0;
+  std::int64_t first = std::max<std::int64_t>(element.offset().min(), 0);
+  std::int64_t room = (cosize(tensor.layout()).max() - first) * bits(tensor.type()) / 8;
+  if (size_bytes <= room) return;
+  throw Error(ErrorKind::user,
+              std::string(what) + ": " + std::to_string(size_bytes) + " bytes, and the " + which +
+                  " has " + std::to_string(room) + " from its element " + std::to_string(first) +
+                  " on; copy fewer, or allocate more",
+              bytes.at());
+}
+
 /// The size as an operand: u32.
 ptx::Operand size_operand(const char* what, const Arg& bytes) {
   SourceLoc at = bytes.at();
@@ -61,7 +77,9 @@ ptx::Operand size_operand(const char* what, const Arg& bytes) {
                                            : "a size known to be a multiple of " +
                                                  std::to_string(size.facts().divisor) + " bytes";
     throw Error(ErrorKind::user,
-                std::string(what) + ": " + known + "; it must be a positive multiple of 16", at);
+                std::string(what) + ": " + known + "; it must be a positive multiple of 16" +
+                    (size.is_constant() ? "" : ", by assume({.divisor = 16}) where you know it"),
+                at);
   }
   return Tracer::current(what, at).operand(size.to(u32, at), at);
 }
@@ -73,6 +91,8 @@ std::vector<ptx::Operand> copy_operands(const char* what, const Ends& ends, cons
   require_grain(what, "destination", *ends.destination, at);
   require_grain(what, "source", *ends.source, at);
   ptx::Operand size = size_operand(what, bytes);
+  require_room(what, "destination", *ends.destination, bytes);
+  require_room(what, "source", *ends.source, bytes);
   ptx::Operand to = lang::address_operand(*ends.destination, at);
   return {to, lang::address_operand(*ends.source, at), size};
 }

@@ -6,6 +6,7 @@
 #include "lang/tracer.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <string>
 
@@ -105,6 +106,20 @@ Type loop_type(const Arg& begin, const Arg& end, const Arg& step) {
   return s32;
 }
 
+/// A counter whose last step leaves the type would begin again below the end.
+void refuse_wrapping(const Value& begin, const Value& end, const Value& step, SourceLoc at) {
+  if (step.type() != s32) return;
+  if (!begin.is_constant() || !end.is_constant() || !step.is_constant()) return;
+  std::int64_t first = begin.constant();
+  std::int64_t steps = (end.constant() - first + step.constant() - 1) / step.constant();
+  std::int64_t past = first + steps * step.constant();
+  if (end.constant() <= first || past <= std::numeric_limits<std::int32_t>::max()) return;
+  throw Error(ErrorKind::user,
+              "for_: the counter of type s32 would reach " + std::to_string(past) +
+                  ", wrap and never end; count in s64",
+              at);
+}
+
 }  // namespace
 
 ForScope::ForScope(const Arg& begin, const Arg& end, const Arg& step)
@@ -128,6 +143,7 @@ ForScope::ForScope(const Arg& begin, const Arg& end, const Arg& step)
                           "; it must be positive",
                       step.at());
         }
+        refuse_wrapping(bounds.begin, bounds.end, bounds.step, step.at());
         return bounds;
       }()) {}
 
@@ -188,6 +204,13 @@ WhileScope::WhileScope(SourceLoc at) {
 void WhileScope::condition(const Arg& condition) {
   Value value = condition_of(condition, "while_");
   Tracer& tracer = Tracer::current("while_", condition.at());
+  if (!value.is_constant() && !ValueAccess::direct_var(value) &&
+      ValueAccess::region(value) != tracer.innermost().id) {
+    throw Error(ErrorKind::user,
+                "while_: the condition was computed before the loop, and stays as it is; compute "
+                "it inside the function that gives it, from a Var or from memory",
+                condition.at());
+  }
   branch_unless(tracer, value, exit_, condition.at());
   tracer.diverge(value.uniformity(), tracer.innermost());
 }

@@ -57,6 +57,14 @@ Value shift(BinaryOp op, const Arg& a, const Arg& b, const char* what) {
   Value given = b.is_literal() ? b.as(u32, what) : b.value();
   Value count = given.type() == s32 ? given.bitcast(u32, b.at()) : given;
   if (count.type() != u32) refuse_type(what, count.type(), "a count of type u32 or s32", b.at());
+  std::int64_t literal = b.is_literal() ? b.natural().constant() : 0;
+  if (literal < 0 || literal >= bits(value.type())) {
+    throw Error(ErrorKind::user,
+                std::string(what) + ": a shift of " + std::string(name(value.type())) + " by " +
+                    std::to_string(literal) + "; it takes 0 to " +
+                    std::to_string(bits(value.type()) - 1),
+                b.at());
+  }
   bool left = op == BinaryOp::shl;
   if (value.is_constant() && count.is_constant()) {
     return ValueAccess::constant(value.type(),
@@ -75,6 +83,18 @@ Value shift(BinaryOp op, const Arg& a, const Arg& b, const char* what) {
             facts);
 }
 
+/// A negative number against an unsigned type: its bits would make it the largest.
+void refuse_negative(const Arg& literal, Type type, const char* what) {
+  if (!literal.is_literal() || !is_integer(type) || is_signed(type)) return;
+  Value number = literal.natural();
+  if (!is_integer(number.type()) || number.constant() >= 0) return;
+  throw Error(ErrorKind::user,
+              std::string(what) + ": the literal " + std::to_string(number.constant()) +
+                  " is below every " + std::string(name(type)) +
+                  "; compare in a signed type, by .to()",
+              literal.at());
+}
+
 Value compare(CompareOp op, const Arg& a, const Arg& b, const char* what) {
   static constexpr const char* kStems[] = {"setp.eq.", "setp.ne.", "setp.lt.",
                                            "setp.le.", "setp.gt.", "setp.ge."};
@@ -88,6 +108,10 @@ Value compare(CompareOp op, const Arg& a, const Arg& b, const char* what) {
   bool ordered = is_arithmetic(p.type) && !is_packed(p.type);
   if (!ordered && !(equality && is_bits(p.type) && bits(p.type) >= 16)) {
     refuse_type(what, p.type, "integers and floating-point types", p.at);
+  }
+  if (!equality) {
+    refuse_negative(a, p.type, what);
+    refuse_negative(b, p.type, what);
   }
   if (p.a.is_constant() && p.b.is_constant()) {
     if (auto folded = fold(op, p.type, p.a.constant(), p.b.constant())) {

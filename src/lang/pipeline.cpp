@@ -107,6 +107,15 @@ void end_roles(SourceLoc at) {
 
 namespace {
 
+int checked_stages(int stages, int producer_threads, int consumer_warps, SourceLoc at) {
+  if (stages >= 1 && producer_threads >= 1 && consumer_warps >= 1) return stages;
+  throw Error(ErrorKind::user,
+              "BulkPipeline: " + std::to_string(stages) + " stages, " +
+                  std::to_string(producer_threads) + " producer threads and " +
+                  std::to_string(consumer_warps) + " consumer warps; take at least 1 of each",
+              at);
+}
+
 void require_cluster(int blocks, SourceLoc at) {
   Tracer& tracer = Tracer::current("BulkPipeline", at);
   const auto& known = tracer.function().tuning.reqnctapercluster;
@@ -125,7 +134,10 @@ BulkPipeline::BulkPipeline(int stages, int consumer_warps, int cluster_blocks, S
 
 BulkPipeline::BulkPipeline(int stages, int producer_threads, int consumer_warps, int cluster_blocks,
                            SourceLoc at)
-    : stages_(stages), cluster_blocks_(cluster_blocks), full_(stages, at), empty_(stages, at) {
+    : stages_(checked_stages(stages, producer_threads, consumer_warps, at)),
+      cluster_blocks_(cluster_blocks),
+      full_(stages, at),
+      empty_(stages, at) {
   require_cluster(cluster_blocks, at);
   if_(Arg(linear_thread_idx(at), at) == Arg(0, at), [&] {
     full_.init(producer_threads, at);

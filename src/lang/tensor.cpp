@@ -112,7 +112,33 @@ Element::Element(const Tensor& tensor, Int offset, SourceLoc at)
 
 Value Element::address() const { return lang::address_of(tensor_, offset_, at_); }
 
+namespace {
+
+/// Refuses a tile that is known to lie outside: where there is one tile along a mode, its stride is
+/// 0, and any other would be that one again.
+void require_tile(const Tensor& tensor, const Shape& tile, const Coord& at_block, SourceLoc at) {
+  if (!at_block.is_tuple() || !tile.is_tuple()) return;
+  for (int i = 0; i < std::min({at_block.rank(), tile.rank(), tensor.shape().rank()}); ++i) {
+    if (!at_block[i].is_int() || !tile[i].is_int()) continue;
+    Int extent = size(tensor.shape()[i]);
+    Int index = at_block[i].value(at);
+    if (!extent.is_static() || !tile[i].value(at).is_static() || tile[i].value(at).min() < 1)
+      continue;
+    std::int64_t tiles = ceil_div(extent, tile[i].value(at)).value(at);
+    if (index.max() >= 0 && index.min() < tiles) continue;
+    throw Error(ErrorKind::user,
+                "local_tile: the coordinate " + to_string(at_block) + " lies outside: mode " +
+                    std::to_string(i) + " of " + to_string(tensor.shape()) + " has " +
+                    std::to_string(tiles) + (tiles == 1 ? " tile of " : " tiles of ") +
+                    to_string(tile[i]) + "; they count from 0",
+                at);
+  }
+}
+
+}  // namespace
+
 Tensor local_tile(const Tensor& tensor, const Shape& tile, const Coord& at_block, SourceLoc at) {
+  require_tile(tensor, tile, at_block, at);
   OffsetLayout cut =
       located(at, [&] { return local_tile(tensor.layout(), Tiler(tile), at_block); });
   return tensor.at_offset(cut.offset, std::move(cut.layout), at);

@@ -66,7 +66,7 @@ class Evaluator {
     const std::size_t start = scanner_.position();
     const std::string_view name = scanner_.word();
     LayoutValue value;
-    if (name.empty() || name == "Sw") {
+    if (name.empty() || name == "Sw" || (name == "E" && scanner_.peek() == '<')) {
       scanner_.rewind(start);
       value = literal();
     } else {

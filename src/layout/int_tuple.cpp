@@ -126,7 +126,7 @@ namespace {
 
 Int shape_div(const Int& a, const Int& b) {
   const bool divides = a.divisible_by(b.divisor()) && b.is_static() && !b.is_static(0);
-  if (divides || a == b) return a / b;
+  if (divides || a == b || b.is_static(0)) return a / b;  // by 0: refused
   if (a.is_static() && a.divisor() != 0 && b.divisible_by(a.value())) {
     return signum(a) * signum(b);
   }

@@ -56,6 +56,7 @@ Grid grid_of(const ComposedLayout& layout) {
   const Int rows = layout.rank() > 0 ? size(layout.shape()[0]) : Int(1);
   const Int columns = rows.is_static(0) ? Int(0) : size(layout) / rows;
   Grid grid = empty_grid(to_string(layout), rows, columns);
+  if (grid.cells.empty()) return grid;
   const bool coordinates = layout.is_plain() && !evaluate(layout.layout, 0).is_int();
   for (int row = 0; row < grid.rows; ++row) {
     for (int column = 0; column < grid.columns; ++column) {
@@ -80,6 +81,10 @@ Grid grid_of(const LayoutTV& tv) {
   for (std::int64_t thread = 0; thread < threads; ++thread) {
     for (std::int64_t value = 0; value < values; ++value) {
       const std::int64_t at = tv.layout(thread, value).value();
+      if (at < 0 || at >= static_cast<std::int64_t>(grid.cells.size())) {
+        fail("picture: value " + std::to_string(value) + " of thread " + std::to_string(thread) +
+             " is at " + std::to_string(at) + ", outside of the tile " + to_string(tv.tiler));
+      }
       const std::int64_t row = at % rows.value();
       Cell& cell = grid.at(static_cast<int>(row), static_cast<int>(at / rows.value()));
       if (!cell.text.empty()) {

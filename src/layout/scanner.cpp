@@ -4,6 +4,7 @@
 
 #include "layout/fail.h"
 
+#include <algorithm>
 #include <cctype>
 #include <charconv>
 
@@ -111,28 +112,42 @@ Int Scanner::dynamic() {
 
 IntTuple Scanner::leaf() {
   Int value;
+  if (accept("E<")) return basis_element();
   if (accept("_")) {
-    if (at_ == text_.size() || !is_digit(text_[at_])) return _;
+    if (at_ == text_.size() || (!is_digit(text_[at_]) && text_[at_] != '-')) return _;
     value = integer();  // CuTe prints a static 4 as _4
   } else if (accept("?")) {
     value = dynamic();
   } else {
     value = integer();
   }
-  if (peek() != '@') return value;
   BasisPath path;
-  while (accept("@")) {  // innermost mode first: E<0,1> is 1@1@0
-    const std::int64_t mode = integer();
-    if (mode < 0 || mode > 255 || path.depth == BasisPath::kMaxDepth) {
-      fail_here("at most " + std::to_string(BasisPath::kMaxDepth) + " modes of 0 to 255");
-    }
-    for (int i = path.depth; i > 0; --i) {
-      path.at[static_cast<std::size_t>(i)] = path.at[static_cast<std::size_t>(i - 1)];
-    }
-    path.at[0] = static_cast<std::uint8_t>(mode);
-    ++path.depth;
+  // Innermost mode first: E<0,1> is 1@1@0. A space before "@" makes it an offset.
+  while (at_ < text_.size() && text_[at_] == '@') {
+    ++at_;
+    append_mode(path);
+    std::rotate(path.at.begin(), path.at.begin() + path.depth - 1, path.at.begin() + path.depth);
   }
   return {value, path};
+}
+
+// "0,1>" of E<0,1>.
+IntTuple Scanner::basis_element() {
+  BasisPath path;
+  do {
+    append_mode(path);
+  } while (accept(","));
+  expect(">", "',' or '>'");
+  return {1, path};
+}
+
+void Scanner::append_mode(BasisPath& path) {
+  const std::int64_t mode = integer();
+  if (mode < 0 || mode > 255 || path.depth == BasisPath::kMaxDepth) {
+    fail_here("at most " + std::to_string(BasisPath::kMaxDepth) + " modes of 0 to 255");
+  }
+  path.at[static_cast<std::size_t>(path.depth)] = static_cast<std::uint8_t>(mode);
+  ++path.depth;
 }
 
 IntTuple Scanner::int_tuple() {

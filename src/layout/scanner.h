@@ -43,6 +43,8 @@ class Scanner {
   void skip_spaces();
   IntTuple leaf();
   Int dynamic();
+  IntTuple basis_element();
+  void append_mode(BasisPath& path);
 
   std::string_view text_;
   std::size_t at_ = 0;

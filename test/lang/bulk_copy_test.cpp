@@ -42,10 +42,21 @@ TEST(BulkCopy, RefusesSizesThatAreNoMultipleOf16) {
   };
   EXPECT_EQ(error_of(unknown, vector_arg(f32, 512), vector_arg(s32, 1)),
             "bulk_store: a size known to be a multiple of 4 bytes; it must be a positive multiple "
-            "of 16");
+            "of 16, by assume({.divisor = 16}) where you know it");
   auto real = [](const Tensor& x) { bulk_prefetch(x(0), x(0)); };
   EXPECT_EQ(error_of(real, vector_arg(f32, 512)),
             "bulk_prefetch: the size has type f32; it must be an integer of 32 or 64 bits");
+}
+
+TEST(BulkCopy, RefusesMoreBytesThanTheTensorInSharedMemoryHas) {
+  auto load = [](const Tensor& x) { bulk_load(tile()(256), x(0), 1040, Mbarriers()[0]); };
+  EXPECT_EQ(error_of(load, vector_arg(f32, 512)),
+            "bulk_load: 1040 bytes, and the destination has 1024 from its element 256 on; copy "
+            "fewer, or allocate more");
+  auto store = [](const Tensor& x) { bulk_store(x(0), tile()((thread_idx().x + 4) * 4), 2048); };
+  EXPECT_EQ(error_of(store, vector_arg(f32, 512)),
+            "bulk_store: 2048 bytes, and the source has 1984 from its element 16 on; copy fewer, "
+            "or allocate more");
 }
 
 TEST(BulkCopy, RefusesAddressesThatAreNotAlignedTo16) {

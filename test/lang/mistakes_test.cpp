@@ -5,6 +5,7 @@
 #include "tilewright/copy.h"
 #include "tilewright/fragment.h"
 #include "tilewright/inline_ptx.h"
+#include "tilewright/mbarrier.h"
 #include "tilewright/sync.h"
 #include "tilewright/thread.h"
 #include "tilewright/trace.h"
@@ -96,6 +97,15 @@ const Mistake kMistakes[] = {
 {"a shift by a 64-bit count",
  here(), [](Kernel& k) { k.n << k.n.to(s64); },
  "operator<<: not defined for s64; it takes a count of type u32 or s32"},
+{"a shift by all bits",
+ here(), [](Kernel& k) { k.n << 32; },
+ "operator<<: a shift of s32 by 32; it takes 0 to 31"},
+{"a shift backwards",
+ here(), [](Kernel& k) { k.n.to(u64) >> -1; },
+ "operator>>: a shift of u64 by -1; it takes 0 to 63"},
+{"a negative number below which no unsigned one is",
+ here(), [](Kernel& k) { k.n.to(u32) > -1; },
+ "operator>: the literal -1 is below every u32; compare in a signed type, by .to()"},
 {"the inverse of a predicate by ~",
  here(), [](Kernel& k) { ~(k.n > 0); },
  "operator~: not defined for pred; it takes integers and bit types"},
@@ -172,6 +182,12 @@ const Mistake kMistakes[] = {
 {"a negative step",
  here(), [](Kernel& k) { for_(10, k.n, -1, [](const Value&) {}); },
  "for_: the step is -1; it must be positive"},
+{"a counter that wraps before it reaches the end",
+ here(), [](Kernel&) { for_(0, 2147483647, 2000000000, [](const Value&) {}); },
+ "for_: the counter of type s32 would reach 4000000000, wrap and never end; count in s64"},
+{"a condition computed before the loop",
+ here(), [](Kernel& k) { Value c = k.v < 9; while_([&] { return c; }, [&] { k.v += 1; }); },
+ "while_: the condition was computed before the loop, and stays as it is; compute it inside the function that gives it, from a Var or from memory"},
 {"a loop over floats",
  here(), [](Kernel& k) { for_(k.x, [](const Value&) {}); },
  "for_: the counter has type f32; it must be s32, u32, s64 or u64"},
@@ -267,6 +283,15 @@ const Mistake kMistakes[] = {
 {"a slice outside of the shape",
  here(), [](Kernel& k) { k.m(64, _); },
  "tensor: coordinate (64,_) lies outside of shape (64,64); indices count from 0"},
+{"a tile beyond the last",
+ here(), [](Kernel& k) { local_tile(k.m, {16, 64}, coord(k.i + 4, 0)); },
+ "local_tile: the coordinate (?,0) lies outside: mode 0 of (64,64) has 4 tiles of 16; they count from 0"},
+{"a second tile where one covers all",
+ here(), [](Kernel& k) { local_tile(k.m, {64, 128}, coord(0, 1)); },
+ "local_tile: the coordinate (0,1) lies outside: mode 1 of (64,64) has 1 tile of 128; they count from 0"},
+{"a mbarrier beyond the last",
+ here(), [](Kernel&) { Mbarriers full(2); full[2].arrive(); },
+ "tensor: coordinate (2) lies outside of shape (2); indices count from 0"},
 {"a float as an index",
  here(), [](Kernel& k) { k.a(k.x).load(); },
  "coordinate: a value of type f32 is no index; convert it with .to(s32)"},

@@ -63,6 +63,15 @@ TEST(Pipeline, RefusesASingleStage) {
             "pipeline: 1 stages; with fewer than 2 nothing overlaps");
 }
 
+TEST(Pipeline, RefusesStagesThatNobodyReads) {
+  EXPECT_EQ(error_of([] { BulkPipeline(2, 0); }),
+            "BulkPipeline: 2 stages, 1 producer threads and 0 consumer warps; take at least 1 of "
+            "each");
+  EXPECT_EQ(error_of([] { BulkPipeline::of_copies(0, 32, 4); }),
+            "BulkPipeline: 0 stages, 32 producer threads and 4 consumer warps; take at least 1 of "
+            "each");
+}
+
 TEST(Pipeline, RefusesRolesThatDoNotFit) {
   auto nothing = [] {};
   EXPECT_EQ(error_of(kRoles, [&] { roles(role(4, 0, nothing), role(3, 0, nothing)); }),

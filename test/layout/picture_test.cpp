@@ -87,6 +87,17 @@ TEST(Picture, RefusesWhatCannotBeDrawn) {
       message("(1024,1024):(1,1024)"),
       "picture: (1024,1024):(1,1024) has 1048576 elements, over the 16384 that a picture shows; "
       "draw a part of it");
+  const LayoutTV beyond{IntTuple{2, 2}, Layout({2, 3}, {1, 2})};
+  try {
+    draw_text(beyond);
+    ADD_FAILURE() << "not refused";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.message(), "picture: value 2 of thread 0 is at 4, outside of the tile (2,2)");
+  }
+}
+
+TEST(Picture, OfNoElementsIsEmpty) {
+  EXPECT_EQ(draw_text(parse_layout("(0,4):(1,0)")), "(0,4):(1,0)\n  |\n--+\n");
 }
 
 }  // namespace

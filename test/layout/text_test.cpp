@@ -37,6 +37,11 @@ TEST(Text, PrintsWhatItReads) {
 TEST(Text, ReadsCutesOwnPrint) {
   EXPECT_EQ(to_string(parse_layout(" ( _4 , (_2,8) ) : (_1,(_4, 8)) ")), "(4,(2,8)):(1,(4,8))");
   EXPECT_EQ(to_string(parse_tiler("(4,_)")), "<4:1,_>");
+  EXPECT_EQ(to_string(parse_layout("_4:_-1")), "4:-1");
+  EXPECT_EQ(to_string(parse_layout("(4,8):(E<0>,E<1,0>)")), "(4,8):(1@0,1@0@1)");
+  EXPECT_EQ(value_of("E<0,1>"), "1@1@0");
+  EXPECT_EQ(value_of("slice_and_offset(_, 4:1)"), "4:1 @ 0");
+  EXPECT_EQ(value_of("4:1 @ 300"), "4:1 @ 300") << "an offset, not a basis element";
   const IntTuple e = parse_int_tuple("2@1@0");
   EXPECT_EQ(e, basis({0, 1}, 2)) << "the innermost mode comes first";
   const Int x = parse_int_tuple("?{div=16,min=32,max=100}").value();
