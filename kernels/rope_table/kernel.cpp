@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <span>
 #include <utility>
+#include <vector>
 
 namespace tilewright {
 namespace {
@@ -22,7 +23,7 @@ constexpr double kCos[] = {-0x1p-1,
                            0x1.a019fa551f515p-16,
                            -0x1.27e006a2f2210p-22,
                            0x1.1bbcf7be820e8p-29};
-constexpr int kPositionsTogether = 4;  // in a turn of the loop, which loads the constants anew
+constexpr int kPositionsTogether = 8;  // in a turn of the loop, which loads the constants anew
 constexpr double kRoundToInteger = 0x1.8p52;
 
 Value real(double x) { return constant(f64, x); }
@@ -52,18 +53,24 @@ class RopeTableKernel {
       const int together = c_.far ? 1 : std::min(c_.positions, kPositionsTogether);
       Value end = min(first + c_.positions, count);
       for_(first, end, together, [&](const Value& from) {
-        for (int i = 0; i < together; ++i)
-          write(table, from + i, from + i < end, column, inverse);
+        const Layout pair(Shape{2}, Stride{half_});
+        std::vector<Tensor> at{table.at_offset(table(from, column).offset(), pair)};
+        for (int i = 0; i < together; ++i) {
+          write(at.back(), from + i, from + i < end, inverse);
+          if (i + 1 < together)
+            at.push_back(at.back().at_offset(table.layout().stride()[0].value(), pair));
+        }
       });
     });
   }
 
  private:
-  void write(const Tensor& table, const Value& position, const Value& inside, const Value& column,
+  /// `pair` is where cosine and sine go: an addition from those of the position before.
+  void write(const Tensor& pair, const Value& position, const Value& inside,
              const Value& inverse) const {
     const Turn turn = turn_of(angle_of(position, inverse));
-    store_if(inside, table(position, column), single(turn.cosine.to(table.type())));
-    store_if(inside, table(position, column + half_), single(turn.sine.to(table.type())));
+    store_if(inside, pair(0), single(turn.cosine.to(pair.type())));
+    store_if(inside, pair(1), single(turn.sine.to(pair.type())));
   }
   static Fragment single(const Value& x) {
     Fragment one(x.type(), 1);
@@ -99,13 +106,14 @@ class RopeTableKernel {
     Value cosine = scaled(fma(z, polynomial(z, kCos), real(1.0))).to(f32);
     Value quadrant = rounded.bitcast(s64).to(u32);
     Value odd = (quadrant & 1) != 0;
-    return {with_sign(select(odd, sine, cosine), quadrant + 1),
-            with_sign(select(odd, cosine, sine), quadrant)};
+    Value turned = quadrant << 30;  // bit 1 is a sign
+    return {with_sign(select(odd, sine, cosine), turned + (1U << 30)),
+            with_sign(select(odd, cosine, sine), turned)};
   }
 
-  /// -x where bit 1 of the quadrant is set.
-  static Value with_sign(const Value& x, const Value& quadrant) {
-    return (x.bitcast(u32) ^ ((quadrant & 2) << 30)).bitcast(f32);
+  /// -x where the uppermost bit is set.
+  static Value with_sign(const Value& x, const Value& bits) {
+    return (x.bitcast(u32) ^ (bits & 0x80000000U)).bitcast(f32);
   }
 
   Value scaled(const Value& x) const { return c_.has_magnitude ? x * n_.magnitude : x; }

@@ -155,7 +155,7 @@ RopeTablePlan plan_rope_table(const DeviceProperties& device, const View& cos_si
 }
 
 std::string RopeTablePlan::key() const {
-  return "rope_table/2 ramp=" + std::to_string(static_cast<int>(config.ramp)) +
+  return "rope_table/3 ramp=" + std::to_string(static_cast<int>(config.ramp)) +
          (config.angle == RopeAngle::f32 ? " f32" : " f64") + (config.far ? " far" : "") +
          (config.has_magnitude ? " magnitude" : "") + (config.wide_index ? " wide" : "") +
          " t=" + std::to_string(config.threads) + " p=" + std::to_string(config.positions) + " | " +
