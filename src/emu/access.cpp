@@ -243,35 +243,43 @@ bool locate_quietly(Exec& x, Space space, std::uint64_t address, std::int64_t by
   return find(x, space, address, bytes, purpose, out) == Fault::none;
 }
 
+namespace {
+
+/// Calls `each(word, bits)` for the words of the bitmap that hold the bytes' bits.
+template <class Each>
+void for_init_words(const Located& l, std::int64_t offset, std::int64_t bytes, Each each) {
+  if (bytes <= 0) return;
+  const auto begin = static_cast<std::uint64_t>(l.init_bit + offset);
+  const std::uint64_t last = begin + static_cast<std::uint64_t>(bytes) - 1;
+  std::uint64_t* word = l.init + begin / 64;
+  std::uint64_t* const last_word = l.init + last / 64;
+  const std::uint64_t from = ~std::uint64_t{0} << begin % 64;
+  const std::uint64_t to = ~std::uint64_t{0} >> (63 - last % 64);
+  if (word == last_word) {
+    each(*word, from & to);
+    return;
+  }
+  each(*word, from);
+  for (++word; word != last_word; ++word)
+    each(*word, ~std::uint64_t{0});
+  each(*word, to);
+}
+
+}  // namespace
+
 bool is_initialized(const Located& l, std::int64_t offset, std::int64_t bytes) {
   if (l.data == nullptr) return false;
-  std::int64_t bit = l.init_bit + offset;
-  while (bytes > 0) {
-    const std::int64_t at = bit % 64;
-    const std::int64_t count = std::min<std::int64_t>(bytes, 64 - at);
-    const std::uint64_t mask = (count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1)
-                               << at;
-    if ((l.init[bit / 64] & mask) != mask) return false;
-    bit += count;
-    bytes -= count;
-  }
-  return true;
+  std::uint64_t missing = 0;
+  for_init_words(l, offset, bytes,
+                 [&](std::uint64_t word, std::uint64_t b) { missing |= b & ~word; });
+  return missing == 0;
 }
 
 void set_initialized(const Located& l, std::int64_t offset, std::int64_t bytes, bool defined) {
-  std::int64_t bit = l.init_bit + offset;
-  while (bytes > 0) {
-    const std::int64_t at = bit % 64;
-    const std::int64_t count = std::min<std::int64_t>(bytes, 64 - at);
-    const std::uint64_t mask = (count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1)
-                               << at;
-    if (defined) {
-      l.init[bit / 64] |= mask;
-    } else {
-      l.init[bit / 64] &= ~mask;
-    }
-    bit += count;
-    bytes -= count;
+  if (defined) {
+    for_init_words(l, offset, bytes, [](std::uint64_t& word, std::uint64_t b) { word |= b; });
+  } else {
+    for_init_words(l, offset, bytes, [](std::uint64_t& word, std::uint64_t b) { word &= ~b; });
   }
 }
 

@@ -3,98 +3,19 @@
 #include "emu/atomics.h"
 
 #include "emu/access.h"
+#include "emu/atom_op.h"
 #include "emu/handlers.h"
 #include "emu/local.h"
 #include "emu/order.h"
 #include "emu/traffic.h"
+#include "emu/warp_update.h"
 
-#include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstring>
 
 namespace tilewright::emu::detail {
 
 namespace {
-
-template <class T>
-T from_bits(std::uint64_t bits) {
-  T value;
-  std::memcpy(&value, &bits, sizeof value);
-  return value;
-}
-template <class T>
-std::uint64_t to_bits(T value) {
-  std::uint64_t bits = 0;
-  std::memcpy(&bits, &value, sizeof value);
-  return bits;
-}
-
-float flushed(float v) {
-  return std::bit_cast<std::uint32_t>(v) << 1 < 0x0100'0000U ? std::copysign(0.0F, v) : v;
-}
-
-std::uint64_t combine_integer(AtomOp op, Type type, std::uint64_t a, std::uint64_t b) {
-  const bool wide = bits(type) == 64;
-  const auto sa = wide ? static_cast<std::int64_t>(a) : static_cast<std::int32_t>(a);
-  const auto sb = wide ? static_cast<std::int64_t>(b) : static_cast<std::int32_t>(b);
-  const bool less = is_integer(type) && is_signed(type) ? sa < sb : a < b;
-  switch (op) {
-    case AtomOp::add:
-      return a + b;
-    case AtomOp::inc:
-      return a >= b ? 0 : a + 1;
-    case AtomOp::dec:
-      return a == 0 || a > b ? b : a - 1;
-    case AtomOp::min:
-      return less ? a : b;
-    case AtomOp::max:
-      return less ? b : a;
-    case AtomOp::and_:
-      return a & b;
-    case AtomOp::or_:
-      return a | b;
-    case AtomOp::xor_:
-      return a ^ b;
-    case AtomOp::exch:
-      return b;
-    case AtomOp::cas:
-    case AtomOp::none:
-      break;
-  }
-  return a;
-}
-
-/// f16, bf16 and their pairs: by the lane-pure meaning of the same operation.
-std::uint64_t combine_half(AtomOp op, Type type, std::uint64_t a, std::uint64_t b) {
-  const std::string text = std::string(op == AtomOp::add   ? "add.rn."
-                                       : op == AtomOp::min ? "min."
-                                                           : "max.") +
-                           std::string(name(type));
-  const ptx::semantics::Meaning meaning = ptx::semantics::resolve(text);
-  if (!meaning) return a;
-  alignas(128) std::array<std::uint32_t, 32> d{}, s{}, t{};
-  s[0] = static_cast<std::uint32_t>(a);
-  t[0] = static_cast<std::uint32_t>(b);
-  ptx::semantics::LaneArgs args;
-  args.dst[0] = d.data();
-  args.src[0] = s.data();
-  args.src[1] = t.data();
-  args.mask = 1;
-  meaning.fn(args);
-  return d[0];
-}
-
-struct Update {
-  Exec& x;
-  const Inst& in;
-  const OpInfo& info;
-  int address, value, compare, result;  ///< operand numbers; -1: absent
-
-  const Slot& slot(int operand, int i) const {
-    return in.slot[info.start[static_cast<std::size_t>(operand)] + static_cast<unsigned>(i)];
-  }
-};
 
 void update16(const Update& u, unsigned lane, std::byte* data, std::byte* fresh) {
   std::uint64_t old[2], value[2];
@@ -188,9 +109,8 @@ void update_lane(const Update& u, unsigned lane, Space space, std::uint64_t addr
   const std::uint64_t key = word_key(x, space, address);
   if (!by_red) acquire_word(x, lane, key, u.info);
   if (l.shadowed) {
-    Strength strength = strength_of(u.info);
-    if (strength == Strength::weak) strength = Strength::gpu;
-    note_access(x, lane, l.target, address, bytes, Access::atomic, strength, thread_actor(x, lane));
+    note_access(x, lane, l.target, address, bytes, Access::atomic, u.strength(),
+                thread_actor(x, lane));
   }
   if (!is_initialized(l, 0, bytes)) report_uninitialized(x, lane, l.target, address, bytes);
   std::byte fresh[32];
@@ -204,128 +124,51 @@ void update_lane(const Update& u, unsigned lane, Space space, std::uint64_t addr
   release_word(x, lane, key, u.info, true);
 }
 
-/// Updates of one page, or of shared memory, by a warp that neither acquires nor releases by them.
-class TogetherUpdate {
- public:
-  TogetherUpdate(const Update& u, Space space, const Addresses& a) : u_(u), x_(u.x), a_(a) {
-    possible_ = u.info.vec == 1 && (u.info.bytes == 4 || u.info.bytes == 8) && plain() &&
-                (space == Space::global || space == Space::shared) && find(space);
-  }
-  /// False, with nothing done, if some lane needs a closer look.
-  bool run(Space space) {
-    if (!possible_ || (place_.shadowed && !note())) return false;
-    std::uint64_t changes = 0;
-    const bool flush = space == Space::global;
-    const bool wide = u_.info.bytes == 8;
-    for_lanes(a_.mask, [&](unsigned lane) {
-      std::byte* data = place_.data + (a_.at[lane] - first_);
-      changes += wide ? update<std::uint64_t>(lane, data, flush)
-                      : update<std::uint32_t>(lane, data, flush);
-    });
-    if (u_.result >= 0) x_.defined(u_.slot(u_.result, 0)) |= a_.mask;
-    x_.run->version += changes;
-    return true;
-  }
-
- private:
-  const Update& u_;
-  Exec& x_;
-  const Addresses& a_;
-  Located place_;
-  std::uint64_t first_ = ~std::uint64_t{0};
-  bool possible_ = false;
-
-  bool plain() const {
-    const LaneClocks& c = x_.warp->clocks;
-    const Order order = u_.info.order;
-    const Class cls = u_.info.bytes == 8 ? Class::b64 : Class::b32;
-    const bool fits = u_.slot(u_.value, 0).cls == cls &&
-                      (u_.result < 0 || u_.slot(u_.result, 0).cls == cls) &&
-                      (u_.info.atom != AtomOp::cas || u_.slot(u_.compare, 0).cls == cls);
-    return fits && (order == Order::weak || order == Order::relaxed) &&
-           x_.run->sync_words.empty() && !c.each && !c.common.fenced;
-  }
-  bool find(Space space) {
-    const auto bytes = static_cast<std::uint64_t>(u_.info.bytes);
-    std::uint64_t last = 0, odd = 0;
-    for_lanes(a_.mask, [&](unsigned lane) {
-      first_ = std::min(first_, a_.at[lane]);
-      last = std::max(last, a_.at[lane]);
-      odd |= a_.at[lane] & (bytes - 1);
-    });
-    const std::uint64_t all = last + bytes - first_;
-    if (odd != 0 || all > static_cast<std::uint64_t>(kPageBytes)) return false;
-    const auto count = static_cast<std::int64_t>(all);
-    return locate_quietly(x_, space, first_, count, Purpose::update, place_) &&
-           is_initialized(place_, 0, count);
-  }
-  /// Strong accesses of this block, and those that all of it know of, are no conflict.
-  bool note() {
-    Strength strength = strength_of(u_.info);
-    if (strength == Strength::weak) strength = Strength::gpu;
-    const auto words = static_cast<std::uint64_t>(u_.info.bytes / 4);
-    const Settled settled(x_, place_.target);
-    const std::uint32_t block = x_.block->number;
-    std::uint64_t last = 0;
-    for_lanes(a_.mask, [&](unsigned lane) { last = std::max(last, a_.at[lane] - first_); });
-    const ShadowView view = place_.target.map->view(place_.target.word, last / 4 + words);
-    const auto harmless = [&](Record r) {
-      return settled(r.bits) || (r.block() == block && r.scope() != 0);
-    };
-    bool good = true;
-    for_lanes(a_.mask, [&](unsigned lane) {
-      for (std::uint64_t i = 0; i < words; ++i) {
-        const std::uint64_t word = (a_.at[lane] - first_) / 4 + i;
-        good &= harmless({view.writer[word]}) && harmless({view.reader[word]});
-      }
-    });
-    if (!good) return false;
-    const auto scope = static_cast<std::uint32_t>(strength);
-    for_lanes(a_.mask, [&](unsigned lane) {
-      for (std::uint64_t i = 0; i < words; ++i) {
-        const std::uint64_t word = (a_.at[lane] - first_) / 4 + i;
-        view.writer[word] =
-            Record::make(x_.warp->clocks.epoch[lane], block, x_.warp->thread(lane), scope, 15).bits;
-        view.writer_pc[word] = x_.pc;
-        view.reader[word] = 0;
-      }
-    });
-    return true;
-  }
-  /// 1 if the element changed.
-  template <class T>
-  std::uint64_t update(unsigned lane, std::byte* data, bool flush) const {
-    T old;
-    std::memcpy(&old, data, sizeof old);
-    const T value = x_.lanes<const T>(u_.slot(u_.value, 0))[lane];
-    T fresh;
-    if (u_.info.atom == AtomOp::cas) {
-      fresh = old == value ? x_.lanes<const T>(u_.slot(u_.compare, 0))[lane] : old;
-    } else {
-      fresh = static_cast<T>(combine(u_.info.atom, u_.info.type, old, value, flush));
-    }
-    std::memcpy(data, &fresh, sizeof fresh);
-    if (u_.result >= 0) x_.lanes<T>(u_.slot(u_.result, 0))[lane] = old;
-    return fresh != old ? 1 : 0;
-  }
-};
+/// The lane-pure meaning of the same operation; null if there is none.
+ptx::semantics::LaneFn half_function(AtomOp op, Type type) {
+  struct Known {
+    AtomOp op = AtomOp::none;
+    Type type = Type::none;
+    ptx::semantics::LaneFn fn = nullptr;
+  };
+  thread_local Known last;  // of a kernel's atomics most are the same
+  if (last.op == op && last.type == type) return last.fn;
+  const std::string text = std::string(op == AtomOp::add   ? "add.rn."
+                                       : op == AtomOp::min ? "min."
+                                                           : "max.") +
+                           std::string(name(type));
+  last = {op, type, ptx::semantics::resolve(text).fn};
+  return last.fn;
+}
 
 }  // namespace
 
+bool is_half(Type type) {
+  return type == Type::f16 || type == Type::bf16 || type == Type::f16x2 || type == Type::bf16x2;
+}
+
+std::uint64_t combine_half(AtomOp op, Type type, std::uint64_t a, std::uint64_t b) {
+  const ptx::semantics::LaneFn fn = half_function(op, type);
+  if (fn == nullptr) return a;
+  alignas(128) std::array<std::uint32_t, 32> d{}, s{}, t{};
+  s[0] = static_cast<std::uint32_t>(a);
+  t[0] = static_cast<std::uint32_t>(b);
+  ptx::semantics::LaneArgs args;
+  args.dst[0] = d.data();
+  args.src[0] = s.data();
+  args.src[1] = t.data();
+  args.mask = 1;
+  fn(args);
+  return d[0];
+}
+
 std::uint64_t combine(AtomOp op, Type type, std::uint64_t a, std::uint64_t b, bool flush) {
-  if (op != AtomOp::exch) {
-    if (type == Type::f32 && op == AtomOp::add) {
-      const auto fa = from_bits<float>(a), fb = from_bits<float>(b);
-      return flush ? to_bits(flushed(flushed(fa) + flushed(fb))) : to_bits(fa + fb);
-    }
-    if (type == Type::f64 && op == AtomOp::add) {
-      return to_bits(from_bits<double>(a) + from_bits<double>(b));
-    }
-    if (type == Type::f16 || type == Type::bf16 || type == Type::f16x2 || type == Type::bf16x2) {
-      return combine_half(op, type, a, b);
-    }
-  }
-  return combine_integer(op, type, a, b);
+  const auto with = [&]<class T>(T) {
+    return with_operation<T>(op, type, flush, [&](auto f) -> std::uint64_t {
+      return f(static_cast<T>(a), static_cast<T>(b), T{0});
+    });
+  };
+  return bits(type) == 64 ? with(std::uint64_t{}) : with(std::uint32_t{});
 }
 
 Flow exec_atomic(Exec& x, const Inst& in) {
@@ -333,14 +176,15 @@ Flow exec_atomic(Exec& x, const Inst& in) {
   const bool red = info.opcode->row().opcode == "red";
   const int first = red ? 0 : 1;
   const Update u{x, in, info, first, first + 1, first + 2, red ? -1 : 0};
-  const Addresses a = read_addresses(x, in, u.address);
   std::uint32_t defined = x.defined(u.slot(u.value, 0));
   if (info.atom == AtomOp::cas) defined &= x.defined(u.slot(u.compare, 0));
-  if ((x.mask & ~defined) != 0) report_undefined(x, x.mask & ~defined, "operand of an atomic");
-  x.grid->report.counters.atomics += static_cast<std::uint64_t>(std::popcount(a.mask));
-  std::uint32_t each = a.mask;
-  if (TogetherUpdate(u, info.space, a).run(info.space)) each = 0;
-  for (std::uint32_t left = each; left != 0; left &= left - 1) {
+  const std::uint32_t undefined = x.mask & ~defined;
+  x.grid->report.counters.atomics += static_cast<std::uint64_t>(std::popcount(x.mask));
+  if (undefined == 0 && update_row(u)) return Flow::next;
+  const Addresses a = read_addresses(x, in, u.address);
+  if (undefined != 0) report_undefined(x, undefined, "operand of an atomic");
+  if (update_scattered(u, a)) return Flow::next;
+  for (std::uint32_t left = a.mask; left != 0; left &= left - 1) {
     const auto lane = static_cast<unsigned>(std::countr_zero(left));
     std::uint64_t at = a.at[lane];
     Space space = info.space;

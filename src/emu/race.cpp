@@ -197,10 +197,7 @@ struct WordAccess {
   bool exempt(Record r) const {
     // Strong accesses do not race; lanes of a warp that exchange values by volatile ones do wait
     // for an order that nothing promises.
-    if (strength == Strength::weak || r.scope() == 0) return false;
-    if (!include_each_other(x, r.block(), r.scope(), static_cast<std::uint32_t>(strength))) {
-      return false;
-    }
+    if (!strong_together(x, r, strength)) return false;
     const bool both_volatile = strength == Strength::volatile_ && r.scope() == 5;
     return !(both_volatile && r.block() == x.block->number && r.agent() / 32 == actor.agent / 32);
   }
@@ -478,6 +475,11 @@ bool precedes(const Exec& x, const ShadowTarget& target, Record r, const Actor& 
   }
   return stale(x, target, r.block(), actor) ||
          knows_agent(x, r.block(), r.agent(), r.epoch(), actor);
+}
+
+bool strong_together(const Exec& x, Record r, Strength strength) {
+  return strength != Strength::weak && r.scope() != 0 &&
+         include_each_other(x, r.block(), r.scope(), static_cast<std::uint32_t>(strength));
 }
 
 bool warp_precedes(const Exec& x, Record r) {

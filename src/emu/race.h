@@ -4,6 +4,7 @@
 
 #include "emu/grid.h"
 
+#include <array>
 #include <cstdint>
 
 namespace tilewright::emu::detail {
@@ -63,6 +64,16 @@ bool note_row(Exec& x, const ShadowTarget& target, const RowAccess& row);
 /// The same for all lanes of `mask` reading one element.
 bool note_broadcast(Exec& x, std::uint32_t mask, const ShadowTarget& target, unsigned words,
                     Strength strength);
+/// The running lanes update one or two words each.
+struct WarpUpdates {
+  const std::array<std::uint32_t, 32>& at;  ///< bytes behind the target
+  unsigned words = 1;
+  Strength strength = Strength::gpu;
+};
+/// The same for atomics anywhere in the target.
+bool note_updates(Exec& x, const ShadowTarget& target, const WarpUpdates& updates);
+/// Are a record's access and one by the block both strong, with scopes that include each other?
+bool strong_together(const Exec& x, Record record, Strength strength);
 /// note_row for a row that begins with a line, where one record a line says all.
 bool note_row_lines(Exec& x, const ShadowTarget& target, const RowAccess& row);
 /// As note_access for an asynchronous operation's whole lines; returns their bytes, 0 if `target`

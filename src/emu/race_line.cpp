@@ -52,6 +52,9 @@ class LineRow {
   bool one_epoch_ = false;
   Record own_;
 
+  bool exempt(std::uint64_t bits) const {
+    return row_.strength != Strength::volatile_ && strong_together(x_, {bits}, row_.strength);
+  }
   bool known(Record first, unsigned shift, unsigned lane) const;
   bool writer_known(const ShadowLine& line, unsigned lane) const;
   bool warps_known(Record r, std::uint32_t warps) const;
@@ -81,12 +84,14 @@ bool LineRow::writer_known(const ShadowLine& line, unsigned lane) const {
   if (settled_(line.writer)) return true;
   const std::uint64_t own = next_agents(own_, lane).bits;
   if (((line.writer ^ own) & kWho) == 0 && line.writer_shift == shift_) return true;
+  if (exempt(line.writer)) return true;
   return known({line.writer}, line.writer_shift, lane);
 }
 
 bool LineRow::readers_known(const ShadowLine& line, unsigned lane) const {
   if (settled_(line.reader)) return true;
   const Record r{line.reader};
+  if (exempt(r.bits)) return true;
   if (r.agent() == kManyWarps) return warps_known(r, line.lanes);
   if (r.agent() >= kAgents) return false;
   if (r.agent() >= x_.grid->threads()) return known(r, 5, lane);

@@ -55,6 +55,9 @@ struct Row {
     one_epoch = differ == 0;
   }
   static constexpr unsigned kCount = 32 * words;
+  bool exempt(Record r) const {
+    return row.strength != Strength::volatile_ && strong_together(x, r, row.strength);
+  }
   bool known(unsigned word, Record r) const {
     const unsigned lane = word / words;
     return precedes(x, target, r, row.copies ? copy_actor(x, lane) : thread_actor(x, lane));
@@ -110,7 +113,7 @@ bool Row<words>::writers_known() const {
   if (good) return true;
   for (unsigned i = 0; i < kCount; ++i) {
     const Record w{view.writer[i]};
-    if (!settled(w.bits) && !known(i, w)) return false;
+    if (!settled(w.bits) && !exempt(w) && !known(i, w)) return false;
   }
   return true;
 }
@@ -178,7 +181,7 @@ template <unsigned words>
 bool Row<words>::readers_known() const {
   for (unsigned i = 0; i < kCount; ++i) {
     const Record r{view.reader[i]};
-    if (settled(r.bits) || only_me(i) || warp_precedes(x, r)) continue;
+    if (settled(r.bits) || only_me(i) || exempt(r) || warp_precedes(x, r)) continue;
     if (r.agent() >= kAgents) return false;
     if (r.agent() >= x.grid->threads()) {
       if (!known(i, r)) return false;
