@@ -181,22 +181,19 @@ class QkKernel {
   void store_part(const Part& part, const Head& head, const std::vector<Piece>& pieces,
                   const std::vector<Fragment>& elements, const CacheSlot& slot) const {
     const Value h = head.head - part.first_head;
-    auto store_pieces = [&](const Value& mine, auto&& stored) {
+    auto store_pieces = [&](const Value& mine, const std::vector<Fragment>& stored) {
       for (std::size_t i = 0; i < pieces.size(); ++i) {
         const Span& span = pieces[i].span;
         store_if(span.active && mine,
-                 part.cache.element(coord({slot.page, slot.offset, h, 0, span.column})),
-                 stored(elements[i]));
+                 part.cache.element(coord({slot.page, slot.offset, h, 0, span.column})), stored[i]);
       }
     };
     if (part.cache.type() == t_.q.type()) {
-      store_pieces(part.mine, [](const Fragment& as_it_is) { return as_it_is; });
+      store_pieces(part.mine, elements);
       return;
     }
     if_(part.mine, [&] {  // the other heads need not divide
-      store_pieces(constant(pred, true), [&](const Fragment& piece) {
-        return cache_codes(piece, part.scale, h, part.cache.type());
-      });
+      store_pieces(constant(pred, true), cache_codes(elements, part.scale, h, part.cache.type()));
     });
   }
 

@@ -208,7 +208,9 @@ QkPlan plan_qk(std::string_view op, const DeviceProperties& device, const QkTens
   config.d = static_cast<int>(tensors.q.shape[2]);
   if (options.style != RopeStyle::none) config.rotary = static_cast<int>(tensors.cos_sin->shape[1]);
   config.vector_elems = vector_elems(config, tensors.q.type);
-  choose_threads(op, device, tensors.q, config);
+  const bool codes = tensors.key_cache && (tensors.key_cache->type != tensors.q.type ||
+                                           tensors.value_cache->type != tensors.q.type);
+  choose_threads(op, device, tensors.q, codes, config);
   config.alignment_bytes = alignment_bytes(tensors, config.vector_elems);
   std::int64_t head_count = tensors.q.shape[0] * config.heads_of_token();
   config.wide_index = head_count > (std::int64_t{1} << 30);

@@ -73,7 +73,7 @@ struct QkConfig {
 std::string to_string(const QkConfig& config);
 
 /// Tuned: lanes, threads, heads and resident. The rest of `config` is set.
-void choose_threads(std::string_view op, const DeviceProperties& device, const View& q,
+void choose_threads(std::string_view op, const DeviceProperties& device, const View& q, bool codes,
                     QkConfig& config);
 
 /// Checks the cache's tensors if there are any, and makes the caches paged().

@@ -22,13 +22,14 @@ constexpr std::array kResident{0, 4, 8, 12, 16};
 /// The lanes of a head decide the order of its sum: no key counts tokens.
 constexpr std::array<tune::KeySpec, 4> kOrderKeys{{{"bits"}, {"d"}, {"rotary"}, {"access"}}};
 constexpr std::array<tune::Knob, 1> kOrderKnobs{{{"lanes", kLanes}}};
-/// Heads of values say whether a cache is written, which takes registers.
-constexpr std::array<tune::KeySpec, 7> kBlocksKeys{{{"bits"},
+/// Heads of values say whether a cache is written, which takes registers, and codes take more.
+constexpr std::array<tune::KeySpec, 8> kBlocksKeys{{{"bits"},
                                                     {"d"},
                                                     {"lanes"},
                                                     {"q_heads"},
                                                     {"k_heads"},
                                                     {"v_heads"},
+                                                    {"codes"},
                                                     {"tokens", tune::Match::nearest}}};
 constexpr std::array<tune::Knob, 3> kBlocksKnobs{
     {{"threads", kThreads}, {"heads", kHeads}, {"resident", kResident}}};
@@ -78,15 +79,16 @@ const Spaces& spaces_of(std::string_view op) {
 
 }  // namespace
 
-void choose_threads(std::string_view op, const DeviceProperties& device, const View& q,
+void choose_threads(std::string_view op, const DeviceProperties& device, const View& q, bool codes,
                     QkConfig& config) {
   const Spaces& of_op = spaces_of(op);
   const int width = bits(q.type);
   config.lanes =
       tune::choose(of_op.order, device, {width, config.d, config.rotary, config.vector_elems})[0];
-  const tune::Config chosen = tune::choose(
-      of_op.blocks, device,
-      {width, config.d, config.lanes, config.q_heads, config.k_heads, config.v_heads, q.shape[0]});
+  const tune::Config chosen =
+      tune::choose(of_op.blocks, device,
+                   {width, config.d, config.lanes, config.q_heads, config.k_heads, config.v_heads,
+                    codes ? 1 : 0, q.shape[0]});
   config.threads = chosen[0];
   config.heads = chosen[1];
   config.resident = chosen[2];

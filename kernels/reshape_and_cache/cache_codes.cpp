@@ -31,13 +31,20 @@ void check_cache_codes(const View& in, const View& cache, const std::optional<Vi
   rows::check_apart(*scale, names.scale, cache, names.cache, caller);
 }
 
-Fragment cache_codes(const Fragment& elements, const std::optional<Tensor>& scale,
-                     const Value& head, Type type) {
-  Fragment wide = elements.to(f32);
-  if (!scale) return wide.to(type);
-  const bool per_head = scale->shape()[0].value().value() > 1;
-  Value divisor = (*scale)(per_head ? head : constant(s32, 0));
-  return Quotient(Division::exact, divisor).codes({wide}, type).front();
+std::vector<Fragment> cache_codes(const std::vector<Fragment>& elements,
+                                  const std::optional<Tensor>& scale, const Value& head,
+                                  Type type) {
+  std::vector<Fragment> wide, codes;
+  for (const Fragment& each : elements)
+    wide.push_back(each.to(f32));
+  if (scale) {
+    const bool per_head = scale->shape()[0].value().value() > 1;
+    Value divisor = (*scale)(per_head ? head : constant(s32, 0));
+    return Quotient(Division::exact, divisor).codes(wide, type);
+  }
+  for (const Fragment& each : wide)
+    codes.push_back(each.to(type));
+  return codes;
 }
 
 // Conversions to eight bits saturate, infinities too, and keep NaN.

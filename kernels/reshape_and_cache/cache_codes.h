@@ -8,6 +8,7 @@
 
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace tilewright {
 
@@ -22,8 +23,8 @@ void check_cache_codes(const View& in, const View& cache, const std::optional<Vi
                        const CacheNames& names, const rows::Caller& caller);
 
 /// Elements of a head divided by its scale, 1 where there is none, and rounded, saturating. Traced.
-Fragment cache_codes(const Fragment& elements, const std::optional<Tensor>& scale,
-                     const Value& head, Type type);
+std::vector<Fragment> cache_codes(const std::vector<Fragment>& elements,
+                                  const std::optional<Tensor>& scale, const Value& head, Type type);
 
 /// The same on the host, before the rounding.
 double cache_number(double x, double scale, Type type);

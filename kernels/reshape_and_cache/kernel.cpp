@@ -44,8 +44,9 @@ class CacheWriteKernel {
     for (int turn = 0; turn < c_.turns; ++turn)
       accesses.push_back(access_of(block, part, in, turn));
     for (const Access& a : accesses) {
-      Fragment elements =
-          part.converts ? cache_codes(a.elements, scale, a.head, cache.type()) : a.elements;
+      Fragment elements = part.converts
+                              ? cache_codes({a.elements}, scale, a.head, cache.type()).front()
+                              : a.elements;
       const CacheSlot place = cache_slot(cache, a.slot);
       const int inner = static_cast<int>(cache.shape()[4].value().value());
       store_if(a.exists && place.exists,
