@@ -2,11 +2,14 @@
 // The subcommand `layout`: expressions, pictures, and the file of cases checked against CuTe.
 #include "cli/layout_command.h"
 
+#include <cctype>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <set>
 #include <sstream>
+#include <utility>
 
 namespace tilewright::cli {
 namespace {
@@ -32,14 +35,69 @@ Output run(const LayoutOptions& options) {
   return result;
 }
 
-std::string cases_file() {
-  return std::string(TILEWRIGHT_SOURCE_DIR) + "/test/layout/layout_examples.json";
+std::string source_file(const std::string& name) {
+  return std::string(TILEWRIGHT_SOURCE_DIR) + "/" + name;
+}
+
+std::string text_of(const std::string& name) {
+  std::ostringstream text;
+  text << std::ifstream(source_file(name)).rdbuf();
+  return text.str();
 }
 
 TEST(LayoutCommand, EveryCaseCheckedAgainstCutePasses) {
-  const Output result = run({.expression = {}, .svg = {}, .cases = cases_file()});
-  EXPECT_EQ(result.text, "343 passed, 0 failed\n");
-  EXPECT_EQ(result.code, 0);
+  const std::pair<const char*, const char*> files[] = {
+      {"test/layout/layout_examples.json", "343 passed, 0 failed\n"},
+      {"test/layout/cute_cases.json", "283 passed, 0 failed\n"},
+  };
+  for (const auto& [file, expected] : files) {
+    const Output result = run({.expression = {}, .svg = {}, .cases = source_file(file)});
+    EXPECT_EQ(result.text, expected);
+    EXPECT_EQ(result.code, 0);
+  }
+}
+
+// The words of a text that are names: in the table functions and tests.
+std::set<std::string> names_in(const std::string& text) {
+  std::set<std::string> names;
+  std::string name;
+  for (char c : text + " ") {
+    const bool part = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+    if (part) name += c;
+    if (!part && !name.empty()) names.insert(std::exchange(name, ""));
+  }
+  return names;
+}
+
+TEST(LayoutCommand, TheCoverageTableHoldsWhatItClaims) {
+  std::set<std::string> with_cases;
+  for (const char* file : {"test/layout/layout_examples.json", "test/layout/cute_cases.json"}) {
+    for (const LayoutCase& c : parse_layout_cases(text_of(file), file))
+      with_cases.insert(c.op);
+  }
+  const std::set<std::string> tests = names_in(text_of("test/layout/property_test.cpp") +
+                                               text_of("test/layout/tuple_property_test.cpp") +
+                                               text_of("test/layout/dynamic_test.cpp"));
+  const std::string page = text_of("docs/layout.md");
+  std::istringstream table(page.substr(page.find("## Coverage")));
+  std::set<std::string> named;
+  int rows = 0;
+  for (std::string row; std::getline(table, row);) {
+    if (row.substr(0, 3) != "| `") continue;
+    ++rows;
+    named.merge(names_in(row.substr(0, row.find(" | "))));
+    const std::string claims = row.substr(row.rfind(" | ", row.size() - 3));
+    EXPECT_NE(claims.find("cases, property "), std::string::npos) << row;
+    for (const std::string& name : names_in(claims)) {
+      if (std::isupper(static_cast<unsigned char>(name[0])) == 0) continue;
+      EXPECT_EQ(tests.count(name), 1U) << row << ": no test " << name;
+    }
+  }
+  EXPECT_GE(rows, 28);
+  for (const LayoutFunction& f : layout_functions()) {
+    EXPECT_EQ(named.count(std::string(f.name)), 1U) << f.name << " is not in the table";
+    EXPECT_EQ(with_cases.count(std::string(f.name)), 1U) << f.name << " has no cases";
+  }
 }
 
 TEST(LayoutCommand, DifferencesArePrintedAndFailTheRun) {
@@ -53,6 +111,8 @@ TEST(LayoutCommand, DifferencesArePrintedAndFailTheRun) {
     {"id": "e", "op": "left_inverse", "inputs": ["(8,6):(3,24)"], "expected": "(3,48):(48,1)"},
     {"id": "g", "op": "composition_swizzle", "inputs": ["Sw<0,3,3>", "5", "8:1"], "expected": "Sw<0,4,3> o 5 o 8:1"},
     {"id": "h", "op": "composed_layout_eval", "inputs": ["Sw<1,0,3>", "16", "(16,8):(1,16)", "(9,6)"], "expected": "120"},
+    {"id": "i", "op": "congruent", "inputs": ["(1,2)", "(3,4)"], "expected": "true"},
+    {"id": "j", "op": "congruent", "inputs": ["(1,2)", "3"], "expected": "true"},
     {"id": "f", "op": "filter_zeros", "inputs": ["(1,8):(3,1)"], "expected": "(1,8):(9,1)"}])json";
   const Output result = run({.expression = {}, .svg = {}, .cases = path});
   EXPECT_EQ(result.code, 1);
@@ -62,7 +122,8 @@ TEST(LayoutCommand, DifferencesArePrintedAndFailTheRun) {
       "d: complement((4,2):(1,2), 16): expected 2:8, got error: complement: (4,2):(1,2) overlaps "
       "itself or runs backwards (the mode 2:2 starts before index 4); only an injective layout "
       "with positive strides has a complement\n"
-      "6 passed, 2 failed\n");
+      "j: congruent((1,2), 3): expected true, got false\n"
+      "7 passed, 3 failed\n");
   std::filesystem::remove(path);
 }
 

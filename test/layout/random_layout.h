@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <gtest/gtest.h>
 #include <numeric>
 #include <random>
+#include <string>
 #include <vector>
 
 namespace tilewright {
@@ -114,5 +116,20 @@ class RandomLayouts {
 
   std::mt19937 engine_;
 };
+
+constexpr std::uint32_t kFirstSeed = 20'260'101;
+constexpr int kRounds = 400;
+
+/// Runs `body` for many seeds and prints the seed of a failure.
+template <class Body>
+void for_each_seed(Body&& body) {
+  for (int round = 0; round < kRounds; ++round) {
+    const std::uint32_t seed = kFirstSeed + static_cast<std::uint32_t>(round);
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RandomLayouts random(seed);
+    body(random);
+    if (testing::Test::HasFailure()) return;
+  }
+}
 
 }  // namespace tilewright
