@@ -202,11 +202,15 @@ class LargeBatch : public ConvVerifyKernel {
     return {gate_at, gate, {v_at, v, stages_.inputs(row, v, v_at.token)}};
   }
 
-  void finish_tile(const KdaRow& row, const KdaShared& shared, const KdaTile& tile,
+  void finish_gate(const KdaRow& row, const KdaShared& shared, const KdaTile& tile,
                    const TileWork& work) const {
     if_(work.gate_at.active, [&] {
       stages_.gate(row, shared, {work.gate_at.slot, work.gate_at.token}, tile, work.gate);
     });
+  }
+
+  void finish_v(const KdaRow& row, const KdaShared& shared, const KdaTile& tile,
+                const TileWork& work) const {
     stages_.v(row, shared, {work.v.at.slot, work.v.at.token}, tile, inputs_of(work.v));
   }
 
@@ -214,7 +218,8 @@ class LargeBatch : public ConvVerifyKernel {
                      const Value& first_token) const {
     TileWork work = begin_tile(row, tile, first_token);
     load_history(row, work.v);
-    finish_tile(row, shared, tile, work);
+    finish_gate(row, shared, tile, work);
+    finish_v(row, shared, tile, work);
   }
 
   /// All tokens in shared memory.
@@ -264,9 +269,13 @@ class LargeBatch : public ConvVerifyKernel {
     for (QkWork& each : loads.qk)
       load_history(row, each.conv);
     load_history(row, loads.tile.v);
+    // In 128 registers a thread, those of the gates have to be free before convolutions.
+    const bool gates_first = c_.tiling.warps == 16 || c_.tiling.blocks_per_sm > 1;
+    if (gates_first) finish_gate(row, shared, tile, loads.tile);
     for (const QkWork& each : loads.qk)
       finish_qk(row, shared, each);
-    finish_tile(row, shared, tile, loads.tile);
+    if (!gates_first) finish_gate(row, shared, tile, loads.tile);
+    finish_v(row, shared, tile, loads.tile);
   }
 
   void advance_all(const kda::StateRows& state, const KdaRow& row, const KdaShared& shared,

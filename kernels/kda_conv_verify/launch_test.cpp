@@ -102,6 +102,8 @@ TEST_F(KdaConvVerifyLaunch, GivesTheSameBitsForEveryTiling) {
         KdaTiling{large_batch, 8, 128, 2, 1, 3, false},
         KdaTiling{large_batch, 17, 64, 1, 2, 1, true, false, false, true},
         KdaTiling{large_batch, 9, 32, 1, 8, 2, true, false, false, true},
+        KdaTiling{large_batch, 16, 32, 1, 8, 1, true, false, false, true},
+        KdaTiling{large_batch, 16, 64, 1, 4, 1, true},
         KdaTiling{large_batch, 16, 128, 1, 2, 1, true, false, false, true}}) {
     std::vector<Array> outputs = run(given, {}, {.tiling = tiling});
     for (std::size_t i = 0; i < first.size(); ++i)

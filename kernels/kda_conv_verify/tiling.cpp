@@ -40,7 +40,7 @@ constexpr std::array<tune::KeySpec, 6> kKeys{{{"tokens", tune::Match::nearest},
                                               {"heads", tune::Match::nearest},
                                               {"variant"}}};
 constexpr std::array kVariants{number(KdaVariant::small_batch), number(KdaVariant::large_batch)};
-constexpr std::array kWarps{2, 8, 9, 17};
+constexpr std::array kWarps{2, 8, 9, 16, 17};
 constexpr std::array kRows{16, 32, 64, 128};
 constexpr std::array kLaneRows{1, 2, 4};
 constexpr std::array kResident{1, 2};
@@ -93,7 +93,7 @@ KdaTiling tiling_of(const tune::Config& config) {
 
 /// The block's warps, lanes' rows and tile fit each other: the block has its tile in registers,
 /// with as few rows a lane as its warps allow.
-bool fits(const KdaTiling& tiling, std::int64_t v) {
+bool fits(const KdaTiling& tiling, std::int64_t v, std::int64_t tokens) {
   if (tiling.tile_rows < 8 || v % tiling.tile_rows != 0) return false;
   if (tiling.variant == KdaVariant::small_batch) {
     return tiling.warps == 2 && tiling.tile_rows == tiling.pass_rows() && !tiling.eager &&
@@ -101,9 +101,13 @@ bool fits(const KdaTiling& tiling, std::int64_t v) {
   }
   if (tiling.warps < 8 || tiling.tile_rows != tiling.pass_rows()) return false;
   const bool many = tiling.warps > 9;  // of few registers each
-  if (many && (tiling.tile_rows < 64 || tiling.eager || tiling.blocks_per_sm > 1)) return false;
-  if (tiling.eager && tiling.blocks_per_sm > 1) return false;  // would spill
-  if (tiling.fetch && !tiling.eager) return false;             // nothing would wait for it
+  if (many && (tiling.blocks_per_sm > 1 || (tiling.tile_rows < 64 && !tiling.eager))) return false;
+  // 128 registers hold the loads of one vector of q or k, and a row of the state.
+  const bool one_each = 2 * std::min<std::int64_t>(tokens, kMaxTokensInShared) <= tiling.warps;
+  const bool tight = tiling.warps == 16 || tiling.blocks_per_sm > 1;
+  if (tiling.eager && tight && (tiling.rows_per_lane > 1 || !one_each)) return false;
+  if (tiling.eager && (tiling.warps == 17 || (tiling.warps == 9 && tight))) return false;
+  if (tiling.fetch && !tiling.eager) return false;  // nothing would wait for it
   const int rows_of_lanes = tiling.warps / 8 * 32 * tiling.rows_per_lane;
   return tiling.tile_rows == rows_of_lanes || tiling.rows_per_lane == 1 ||
          (tiling.tile_rows == v && !many);
@@ -117,7 +121,7 @@ bool valid(const DeviceProperties&, const tune::Key& key, const tune::Config& co
     if (!known && values.data() != kRows.data()) return false;  // V may ask for other tiles
   }
   const KdaTiling tiling = tiling_of(config);
-  return (variant == 0 || variant == config[0]) && fits(tiling, v);
+  return (variant == 0 || variant == config[0]) && fits(tiling, v, tokens);
 }
 
 constexpr tune::Space kSpace{"kda_conv_verify", kKeys, kKnobs, standard, valid, kReducible};
