@@ -106,11 +106,11 @@ void update_lane(const Update& u, unsigned lane, Space space, std::uint64_t addr
     return;
   }
   const bool by_red = u.result < 0;
-  const std::uint64_t key = word_key(x, space, address);
+  const std::uint64_t key = word_key(x, space, address, static_cast<std::uint32_t>(u.info.bytes));
   if (!by_red) acquire_word(x, lane, key, u.info);
   if (l.shadowed) {
-    note_access(x, lane, l.target, address, bytes, Access::atomic, u.strength(),
-                thread_actor(x, lane));
+    note_vector(x, lane, l.target, address, {u.info.vec, u.info.bytes}, Access::atomic,
+                u.strength(), thread_actor(x, lane));
   }
   if (!is_initialized(l, 0, bytes)) report_uninitialized(x, lane, l.target, address, bytes);
   std::byte fresh[32];

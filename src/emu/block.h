@@ -61,9 +61,12 @@ struct Mbarrier {
   std::uint64_t init = 0;  ///< Record of who made it
 };
 
-/// Readers that one Record cannot hold.
+/// Some of the readers that one Record cannot hold.
 struct Reader {
-  std::uint32_t warp = 0, epoch = 0, lanes = 0, pc = 0;
+  std::uint32_t agent = 0;  ///< of bit 0 of `lanes`: a warp's first thread, or an asynchronous copy
+  std::uint32_t epoch = 0, lanes = 0, pc = 0;
+  std::uint32_t scope = 0;  ///< as in Record
+  bool any = false;         ///< some of the lanes read, at one time: one that is known tells all
 };
 
 /// A bulk operation that reads or writes the block's shared memory, and how to know of its end.
@@ -98,7 +101,7 @@ struct Block {
   std::unordered_map<std::uint32_t, Mbarrier> mbarriers;  ///< by shared address without rank
   Floor floor;  ///< what every thread of the block knows of the block
   std::vector<std::vector<Reader>> reader_lists;
-  std::vector<std::uint32_t> free_lists, used_lists;
+  std::vector<std::uint32_t> free_lists;
   std::uint32_t next_slot = 0;  ///< of bulk agents
   std::vector<std::uint32_t> slot_epoch;
   std::uint32_t in_flight = 0;  ///< asynchronous operations not complete
@@ -112,6 +115,7 @@ struct Block {
   std::uint32_t first_bulk_agent() const { return 2 * threads; }
   std::size_t warp_count() const { return (threads + 31) / 32; }
   std::uint32_t take_list();
+  void free_list(std::uint32_t list);
   void free_reader_lists();
 };
 

@@ -63,22 +63,25 @@ void BarrierState::close() {
 std::uint32_t Block::take_list() {
   if (free_lists.empty()) {
     reader_lists.emplace_back();
-    used_lists.push_back(static_cast<std::uint32_t>(reader_lists.size() - 1));
-  } else {
-    used_lists.push_back(free_lists.back());
-    free_lists.pop_back();
+    return static_cast<std::uint32_t>(reader_lists.size() - 1);
   }
-  return used_lists.back();
+  const std::uint32_t list = free_lists.back();
+  free_lists.pop_back();
+  return list;
+}
+
+void Block::free_list(std::uint32_t list) {
+  if (reader_lists[list].empty()) return;
+  reader_lists[list].clear();
+  free_lists.push_back(list);
 }
 
 void Block::free_reader_lists() {
   // Records that name a list stay until their word is accessed again: lists are reused only when
   // every reader in them is known to every thread, and then emptied.
-  for (const std::uint32_t i : used_lists) {
-    reader_lists[i].clear();
-    free_lists.push_back(i);
-  }
-  used_lists.clear();
+  if (free_lists.size() == reader_lists.size()) return;
+  for (std::uint32_t i = 0; i < reader_lists.size(); ++i)
+    free_list(i);
 }
 
 namespace {

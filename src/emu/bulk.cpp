@@ -60,7 +60,7 @@ bool bulk_range(Exec& x, unsigned lane, Space space, std::uint64_t address, std:
 }
 
 void note_bulk(Exec& x, unsigned lane, Space space, std::uint64_t address, std::int64_t bytes,
-               Access access, const Actor& actor) {
+               Access access, const Actor& actor, std::int64_t element_bytes) {
   std::int64_t done = 0;
   while (done < bytes) {
     const std::uint64_t at = address + static_cast<std::uint64_t>(done);
@@ -74,14 +74,15 @@ void note_bulk(Exec& x, unsigned lane, Space space, std::uint64_t address, std::
       const auto in_page = static_cast<std::int64_t>((at - l.allocation->base) % kPageBytes);
       piece = std::min(piece, kPageBytes - in_page);
     }
-    const Strength strength = access == Access::atomic ? Strength::gpu : Strength::weak;
-    if (l.shadowed) {
-      const std::int64_t lines =
-          access == Access::atomic ? 0 : note_lines(x, lane, l.target, piece, access, actor);
+    if (l.shadowed && access == Access::atomic) {
+      note_vector(x, lane, l.target, at, {piece / element_bytes, element_bytes}, access,
+                  Strength::gpu, actor);
+    } else if (l.shadowed) {
+      const std::int64_t lines = note_lines(x, lane, l.target, piece, access, actor);
       if (lines != 0) {
         piece = lines;
       } else {
-        note_access(x, lane, l.target, at, piece, access, strength, actor);
+        note_access(x, lane, l.target, at, piece, access, Strength::weak, actor);
       }
     }
     if (access == Access::read && !is_initialized(l, 0, piece)) {
@@ -162,7 +163,8 @@ void issue_one(Exec& x, unsigned lane, const BulkCopy& c) {
   const Access write = c.reduce.op == AtomOp::none ? Access::write : Access::atomic;
   note_bulk(x, lane, c.from_space, c.from, c.bytes, Access::read,
             bulk_actor(x, lane, reader, "bulk copy"));
-  note_bulk(x, lane, c.to_space, c.to, c.bytes, write, bulk_actor(x, lane, writer, "bulk copy"));
+  note_bulk(x, lane, c.to_space, c.to, c.bytes, write, bulk_actor(x, lane, writer, "bulk copy"),
+            bits(c.reduce.type) / 8);
   SnapshotRef done = join(completion(block, reader), completion(block, writer));
   // Between blocks of a cluster partners hand buffers to and fro, as with st.async.
   if (from_owner != nullptr && c.by_mbarrier) done = join(done, release_snapshot(*x.warp, lane));
@@ -289,7 +291,7 @@ Flow exec_store_async(Exec& x, const Inst& in) {
     Actor actor = bulk_actor(x, lane, agent, reduces ? "red.async" : "st.async");
     actor.async_proxy = false;  // the manual puts bulk copies and wgmma there, and no others
     note_bulk(x, lane, Space::shared_cluster, to, size, reduces ? Access::atomic : Access::write,
-              actor);
+              actor, info.bytes);
     const std::uint32_t thread = x.warp->thread(lane);
     owner->issued.push_back({agent.agent, agent.epoch, x.block->number, thread, x.pc, false});
     // Who waits for it knows what its thread knew: partners hand a buffer to and fro so.

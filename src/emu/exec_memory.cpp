@@ -72,7 +72,7 @@ void load_each(const Transfer& t) {
       continue;
     }
     if (l.shadowed) {
-      note_access(x, lane, l.target, address, t.lane_bytes, Access::read, t.strength,
+      note_vector(x, lane, l.target, address, {t.info.vec, t.info.bytes}, Access::read, t.strength,
                   thread_actor(x, lane));
     }
     if (!is_initialized(l, 0, t.lane_bytes)) {
@@ -91,8 +91,9 @@ bool load_broadcast(const Transfer& t) {
   Located l;
   if (!locate_quietly(x, t.space, address, t.lane_bytes, Purpose::read, l)) return false;
   if (l.data == nullptr || !is_initialized(l, 0, t.lane_bytes)) return false;
-  const auto words = static_cast<unsigned>(t.lane_bytes / 4);
-  if (l.shadowed && !note_broadcast(x, t.addresses.mask, l.target, words, t.strength)) return false;
+  const RowAccess row{static_cast<unsigned>(t.lane_bytes / 4), Access::read, t.strength, false,
+                      static_cast<std::uint32_t>(t.info.bytes)};
+  if (l.shadowed && !note_broadcast(x, t.addresses.mask, l.target, row)) return false;
   for (int i = 0; i < t.info.vec; ++i) {
     const Slot& slot = t.element(i);
     if (slot.cls == Class::sink) continue;
@@ -149,7 +150,7 @@ void store_each(const Transfer& t, std::uint32_t undefined) {
     std::byte fresh[32];
     store_lane(t, lane, fresh);
     if (l.shadowed) {
-      note_access(x, lane, l.target, address, t.lane_bytes, Access::write, t.strength,
+      note_vector(x, lane, l.target, address, {t.info.vec, t.info.bytes}, Access::write, t.strength,
                   thread_actor(x, lane), fresh, l.data);
     }
     std::memcpy(l.data, fresh, static_cast<std::size_t>(t.lane_bytes));

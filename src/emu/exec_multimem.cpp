@@ -49,11 +49,17 @@ struct Lane {
 
   bool find(std::uint64_t at, Purpose purpose, Access access, Located& l) const {
     if (!locate(x, lane, Space::global, at, bytes, bytes, purpose, l)) return false;
-    if (l.shadowed)
-      note_access(x, lane, l.target, at, bytes, access, strength, thread_actor(x, lane));
+    if (l.shadowed) {
+      note_vector(x, lane, l.target, at, {in.info->vec, in.info->bytes}, access, strength,
+                  thread_actor(x, lane));
+    }
     return true;
   }
 };
+
+std::uint64_t key_of(const Lane& t, std::uint64_t at) {
+  return word_key(t.x, Space::global, at, static_cast<std::uint32_t>(t.in.info->bytes));
+}
 
 void load_reduce(const Lane& t, const std::vector<std::uint64_t>& members) {
   const OpInfo& info = *t.in.info;
@@ -63,7 +69,7 @@ void load_reduce(const Lane& t, const std::vector<std::uint64_t>& members) {
     Located l;
     if (!t.find(at, Purpose::read, Access::read, l)) continue;
     if (!is_initialized(l, 0, t.bytes)) report_uninitialized(t.x, t.lane, l.target, at, t.bytes);
-    if (info.order == Order::acquire) acquire_word(t.x, t.lane, at, info);
+    if (info.order == Order::acquire) acquire_word(t.x, t.lane, key_of(t, at), info);
     for (int i = 0; i < info.vec; ++i) {
       std::uint64_t value = 0;
       if (l.data != nullptr) {
@@ -86,7 +92,7 @@ void write_all(const Lane& t, const std::vector<std::uint64_t>& members, bool re
     Located l;
     const Access access = reduces ? Access::atomic : Access::write;
     if (!t.find(at, reduces ? Purpose::update : Purpose::write, access, l)) continue;
-    if (info.order == Order::release) release_word(t.x, t.lane, at, info, reduces);
+    if (info.order == Order::release) release_word(t.x, t.lane, key_of(t, at), info, reduces);
     for (int i = 0; i < info.vec; ++i) {
       std::byte* element = l.data + i * info.bytes;
       std::uint64_t value = t.x.value(slot_at(t.in, 1, i), t.lane);

@@ -174,7 +174,8 @@ bool note_copy(Exec& x, unsigned lane, const TensorCopy& c, BulkAgent reader, Bu
     const Access access = c.load                     ? Access::read
                           : c.reduce == AtomOp::none ? Access::write
                                                      : Access::atomic;
-    note_bulk(x, lane, Space::global, s.global, s.bytes, access, c.load ? reads : writes);
+    note_bulk(x, lane, Space::global, s.global, s.bytes, access, c.load ? reads : writes,
+              bytes(c.map.type));
   }
   note_bulk(x, lane, space, c.shared, c.bytes, c.load ? Access::write : Access::read,
             c.load ? writes : reads);

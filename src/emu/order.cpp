@@ -50,17 +50,20 @@ void for_each_word(Exec& x, const Inst& in, int operand, Each each) {
       if (space != Space::global) at %= kWindowBytes;
     }
     if (space == Space::local || space == Space::param) continue;
-    each(lane, word_key(x, space, at));
+    const auto bytes = static_cast<std::uint32_t>(in.info->bytes);
+    for (int i = 0; i < in.info->vec; ++i)
+      each(lane, word_key(x, space, at + bytes * static_cast<std::uint32_t>(i), bytes));
   }
 }
 
 }  // namespace
 
-std::uint64_t word_key(const Exec& x, Space space, std::uint64_t address) {
-  if (space != Space::shared && space != Space::shared_cluster) return address & ~std::uint64_t{3};
+std::uint64_t word_key(const Exec& x, Space space, std::uint64_t address, std::uint32_t bytes) {
+  const std::uint64_t size = std::uint64_t{static_cast<unsigned>(std::bit_width(bytes))} << 56;
+  if (space != Space::shared && space != Space::shared_cluster) return size | address;
   const auto rank = static_cast<std::uint32_t>(address >> kRankShift);
   const std::uint64_t block = x.block->cluster->number + rank;
-  return std::uint64_t{1} << 63 | block << 24 | (address & 0xfffffc);
+  return std::uint64_t{1} << 63 | size | block << 24 | (address & 0xffffff);
 }
 
 void release_word(Exec& x, unsigned lane, std::uint64_t key, const OpInfo& info, bool keep) {

@@ -15,6 +15,6 @@ void after_strong_read(Exec& x, const Inst& in, int address_operand);
 void release_word(Exec& x, unsigned lane, std::uint64_t key, const OpInfo& info, bool keep);
 void acquire_word(Exec& x, unsigned lane, std::uint64_t key, const OpInfo& info);
 /// A key for a word: shared memory belongs to a block.
-std::uint64_t word_key(const Exec& x, Space space, std::uint64_t address);
+std::uint64_t word_key(const Exec& x, Space space, std::uint64_t address, std::uint32_t bytes);
 
 }  // namespace tilewright::emu::detail

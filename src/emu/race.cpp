@@ -4,25 +4,13 @@
 
 #include "emu/object.h"
 #include "emu/past.h"
+#include "emu/race_judge.h"
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 namespace tilewright::emu::detail {
 
-namespace {
-
-struct Conflict {
-  Record record;
-  std::uint32_t thread = 0;  ///< agent of the other access
-  std::uint32_t pc = 0;
-  bool other_writes = false;
-  std::uint32_t bytes = 15;  ///< of the word that this access touches
-};
-
-/// Records of blocks that used the same shared memory before, or of launches that have ended as far
-/// as the actor knows.
 bool stale(const Exec& x, const ShadowTarget& target, std::uint32_t block, const Actor& actor) {
   if (target.owner != nullptr) {
     const Cluster& c = *target.owner->cluster;
@@ -57,6 +45,8 @@ bool async_knows(const Exec& x, const ShadowTarget& target, Record r, const Acto
   }
   return clock && (*clock)[r.agent()] >= r.epoch();
 }
+
+namespace {
 
 bool include_each_other(const Exec& x, std::uint32_t other, std::uint32_t a, std::uint32_t b) {
   auto reach = [](std::uint32_t s) { return s == 5 ? 4U : s; };
@@ -94,7 +84,7 @@ Place other_place(const Exec& x, const Conflict& c) {
   }
   const std::uint64_t linear = grid->linear_of(c.record.block());
   const std::uint32_t threads = grid->threads();
-  Place p = make_place(*grid, c.pc, linear, c.thread % threads);
+  Place p = make_place(*grid, c.pc & kPcMask, linear, c.thread % threads);
   if (c.thread >= 2 * threads) {
     p.agent = "bulk copy";
     p.thread = {0, 0, 0};
@@ -123,7 +113,12 @@ bool awaits_fence(const Conflict& c, const Actor& actor) {
   return false;
 }
 
-Judged judge(const Exec& x, const Conflict& c, Strength strength, const Actor& actor, bool equal) {
+bool same_size(std::uint32_t pc, std::uint32_t other) { return ((pc ^ other) & ~kPcMask) == 0; }
+
+Judged judge(const Party& a, const Conflict& c) {
+  const Exec& x = a.x;
+  const Strength strength = a.strength;
+  const Actor& actor = a.actor;
   Judged j;
   const bool mine = c.record.block() == x.block->number;
   const std::uint32_t threads = x.block->threads;
@@ -149,7 +144,13 @@ Judged judge(const Exec& x, const Conflict& c, Strength strength, const Actor& a
       j.why = "with scopes that do not include each other";
     }
   }
-  if (equal) {
+  if (strength != Strength::weak && c.record.scope() != 0 && !same_size(a.pc, c.pc) &&
+      include_each_other(x, c.record.block(), c.record.scope(),
+                         static_cast<std::uint32_t>(strength))) {
+    j.severity = Severity::undefined;
+    j.why = "by a strong access of another size";
+  }
+  if (c.equal) {
     j.severity = Severity::advice;
     j.why += "; both write the same value";
   } else if (awaits_fence(c, actor)) {
@@ -159,296 +160,51 @@ Judged judge(const Exec& x, const Conflict& c, Strength strength, const Actor& a
   return j;
 }
 
-void report_conflict(Exec& x, unsigned lane, const ShadowTarget& target, std::uint64_t word,
-                     Access access, Strength strength, const Actor& actor, const Conflict& c,
-                     bool equal) {
-  Judged j = judge(x, c, strength, actor, equal);
-  if (!x.checks(j.kind)) return;
+}  // namespace
+
+bool is_exempt(const Party& a, Record other, std::uint32_t other_pc) {
+  if (!strong_together(a.x, other, other_pc, a.strength, a.pc)) return false;
+  const bool both_volatile = a.strength == Strength::volatile_ && other.scope() == 5;
+  return !(both_volatile && other.block() == a.x.block->number &&
+           other.agent() / 32 == a.actor.agent / 32);
+}
+
+void report_conflict(const Party& a, const Conflict& c) {
+  const Judged j = judge(a, c);
+  if (!a.x.checks(j.kind)) return;
   const std::uint64_t address =
-      target.address + 4 * word + static_cast<unsigned>(std::countr_zero(c.bytes));
+      a.target.address + 4 * c.word + static_cast<unsigned>(std::countr_zero(c.bytes));
   const auto bytes = static_cast<std::uint32_t>(std::popcount(c.bytes));
-  report(x,
+  const std::string name = a.actor.name.empty() ? "" : std::string(a.actor.name) + " ";
+  report(a.x,
          {.kind = j.kind,
           .severity = j.severity,
-          .lane = lane,
-          .message =
-              (actor.name.empty() ? what(access) : std::string(actor.name) + " " + what(access)) +
-              " " + std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes") + " at " +
-              describe_address(x, target, address) + " that " +
-              (c.other_writes ? "were written" : "were read") + " by another party " + j.why,
-          .range = Range{space_name(target.space), address, bytes, object_name(x, target, address)},
-          .other = other_place(x, c),
-          .other_pc = c.pc});
+          .lane = a.lane,
+          .message = name + what(a.access) + " " + std::to_string(bytes) +
+                     (bytes == 1 ? " byte" : " bytes") + " at " +
+                     describe_address(a.x, a.target, address) + " that " +
+                     (c.other_writes ? "were written" : "were read") + " by another party " + j.why,
+          .range = Range{space_name(a.target.space), address, bytes,
+                         object_name(a.x, a.target, address)},
+          .other = other_place(a.x, c),
+          .other_pc = c.pc & kPcMask});
 }
 
-/// One word of one access.
-struct WordAccess {
-  Exec& x;
-  unsigned lane;
-  const ShadowTarget& target;
-  const ShadowView& view;
-  std::uint64_t word;
-  std::uint32_t mask;
-  Access access;
-  Strength strength;
-  const Actor& actor;
-  bool equal;
-
-  bool exempt(Record r) const {
-    // Strong accesses do not race; lanes of a warp that exchange values by volatile ones do wait
-    // for an order that nothing promises.
-    if (!strong_together(x, r, strength)) return false;
-    const bool both_volatile = strength == Strength::volatile_ && r.scope() == 5;
-    return !(both_volatile && r.block() == x.block->number && r.agent() / 32 == actor.agent / 32);
-  }
-  void conflict(Record r, std::uint32_t thread, std::uint32_t pc, bool writes) const {
-    report_conflict(x, lane, target, word, access, strength, actor, {r, thread, pc, writes, mask},
-                    equal && writes);
-  }
-  void check_writer() const {
-    const Record r{view.writer[word]};
-    if (r.bits == 0 || (r.mask() & mask) == 0) return;
-    const bool harmless = exempt(r);
-    if (harmless && !actor.async_proxy) return;
-    if (precedes(x, target, r, actor)) {
-      check_proxy(r);
-      return;
-    }
-    if (!harmless) conflict(r, r.agent(), view.writer_pc[word], true);
-  }
-  void check_proxy(Record r) const {
-    if (!actor.async_proxy || async_knows(x, target, r, actor)) return;
-    if (!x.checks(Kind::proxy_fence)) return;
-    const std::uint64_t address = target.address + 4 * word;
-    report(x,
-           {.kind = Kind::proxy_fence,
-            .lane = lane,
-            .message = "lets the " + std::string(actor.name) + " " +
-                       what(access).substr(0, what(access).size() - 1) + " 4 bytes at " +
-                       describe_address(x, target, address) +
-                       " that were written by an ordinary store with no fence.proxy.async "
-                       "between",
-            .range = Range{space_name(target.space), address, 4, object_name(x, target, address)},
-            .other = other_place(x, {r, r.agent(), view.writer_pc[word], true})});
-  }
-  bool by_half() const { return (view.reader_pc[word] & kByHalf) != 0; }
-  Halves halves() const;
-  void set_halves(Halves all) const;
-  void add_to_halves(Halves before, std::uint32_t bit) const;
-  void check_readers() const;
-  void record_read() const;
-  void record_other_block(Record r, std::uint32_t scope) const;
-  void set_reader(std::uint32_t epoch, std::uint32_t block, std::uint32_t agent,
-                  std::uint32_t scope, std::uint32_t lanes) const;
-  void add_reader(Record r, std::uint32_t scope, std::uint32_t bit) const;
-  void record_write() const;
-};
-
-constexpr std::uint32_t kLow = 3, kHigh = 12;  // bytes of a word's halves
-
-Halves WordAccess::halves() const {
-  if (by_half()) return target.map->halves(target.word + word);
-  const std::uint32_t bytes = Record{view.reader[word]}.mask();
-  const std::uint32_t set = view.lanes[word];
-  return {(bytes & kLow) != 0 ? set : 0, (bytes & kHigh) != 0 ? set : 0};
+void report_proxy(const Party& a, const Conflict& c) {
+  if (!a.x.checks(Kind::proxy_fence)) return;
+  const std::uint64_t address = a.target.address + 4 * c.word;
+  const std::string verb = what(a.access);
+  report(
+      a.x,
+      {.kind = Kind::proxy_fence,
+       .lane = a.lane,
+       .message = "lets the " + std::string(a.actor.name) + " " + verb.substr(0, verb.size() - 1) +
+                  " 4 bytes at " + describe_address(a.x, a.target, address) +
+                  " that were written by an ordinary store with no fence.proxy.async "
+                  "between",
+       .range = Range{space_name(a.target.space), address, 4, object_name(a.x, a.target, address)},
+       .other = other_place(a.x, c)});
 }
-
-void WordAccess::set_halves(Halves all) const {
-  target.map->halves(target.word + word) = all;
-  view.reader_pc[word] |= kByHalf;
-}
-
-void WordAccess::add_to_halves(Halves before, std::uint32_t bit) const {
-  if ((mask & kLow) != 0) before.low |= bit;
-  if ((mask & kHigh) != 0) before.high |= bit;
-  set_halves(before);
-}
-
-void WordAccess::check_readers() const {
-  const Record r{view.reader[word]};
-  if (r.bits == 0 || (r.mask() & mask) == 0 || stale(x, target, r.block(), actor)) return;
-  if (r.block() == x.block->number && r.epoch() <= x.block->floor.epoch &&
-      (r.agent() < x.block->threads || r.agent() >= kReaderList)) {
-    return;
-  }
-  if (exempt(r)) return;
-  if (target.owner == nullptr && r.block() < x.run->grids[0]->first_number) {
-    conflict(r, r.agent() < kAgents ? r.agent() : 0, view.reader_pc[word], false);
-    return;
-  }
-  const Halves each = halves();
-  std::uint32_t lanes = view.lanes[word];
-  const std::uint32_t pc = view.reader_pc[word] & ~kByHalf;
-  if (by_half() && r.agent() != kManyBlocks) {
-    lanes = ((mask & kLow) != 0 ? each.low : 0) | ((mask & kHigh) != 0 ? each.high : 0);
-  }
-  auto check = [&](std::uint32_t warp, std::uint32_t set, std::uint32_t epoch, std::uint32_t at) {
-    for (std::uint32_t left = set; left != 0; left &= left - 1) {
-      const std::uint32_t t = warp * 32 + static_cast<std::uint32_t>(std::countr_zero(left));
-      if (knows_agent(x, r.block(), t, epoch, actor)) continue;
-      conflict(r, t, at, false);
-      return false;
-    }
-    return true;
-  };
-  if (r.agent() == kReaderList) {
-    const Block* owner = r.block() == x.block->number ? x.block : x.grid->block_of(r.block());
-    if (owner == nullptr || r.epoch() <= owner->floor.epoch) {  // the list is no more
-      if (find_block(actor.knowledge->foreign, r.block()) == nullptr) conflict(r, 0, pc, false);
-      return;
-    }
-    for (const Reader& reader : owner->reader_lists[lanes]) {
-      if (!check(reader.warp, reader.lanes, reader.epoch, reader.pc)) return;
-    }
-  } else if (r.agent() == kManyWarps) {
-    for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
-      const auto warp = static_cast<std::uint32_t>(std::countr_zero(left));
-      if (r.block() == x.block->number && warp == actor.agent / 32 &&
-          actor.agent < x.block->threads) {
-        continue;
-      }
-      bool any = false;
-      for (std::uint32_t l = 0; l < 32 && !any; ++l) {
-        any = knows_agent(x, r.block(), warp * 32 + l, r.epoch(), actor);
-      }
-      if (any) continue;
-      conflict(r, warp * 32, pc, false);
-      return;
-    }
-  } else if (r.agent() == kManyBlocks) {
-    for (const std::uint32_t block : {r.block(), lanes}) {
-      const std::uint32_t bytes = block == r.block() ? each.low : each.high;
-      if (by_half() && (bytes & mask) == 0) continue;
-      if (block == x.block->number || find_block(actor.knowledge->foreign, block) != nullptr) {
-        continue;
-      }
-      conflict(Record::make(r.epoch(), block, 0, r.scope(), r.mask()), 0, pc, false);
-      return;
-    }
-  } else if (r.agent() >= x.grid->threads()) {
-    if (!knows_agent(x, r.block(), r.agent(), r.epoch(), actor)) {
-      conflict(r, r.agent(), pc, false);
-    }
-  } else {
-    check(r.agent() / 32, lanes, r.epoch(), pc);
-  }
-}
-
-void WordAccess::record_write() const {
-  const auto scope = static_cast<std::uint32_t>(strength);
-  view.writer[word] = Record::make(actor.epoch, x.block->number, actor.agent, scope, mask).bits;
-  view.writer_pc[word] = x.pc;
-  if (mask == 15) view.reader[word] = 0;
-}
-
-/// The strength of several readers together: that of the weakest.
-std::uint32_t weakest(std::uint32_t a, std::uint32_t b) {
-  if (a == 0 || b == 0) return 0;
-  return a == 5 ? b : b == 5 ? a : std::min(a, b);
-}
-
-void WordAccess::set_reader(std::uint32_t epoch, std::uint32_t block, std::uint32_t agent,
-                            std::uint32_t scope, std::uint32_t lanes) const {
-  const ShadowView v = view;
-  const std::uint32_t old = Record{v.reader[word]}.mask();
-  v.reader[word] = Record::make(epoch, block, agent, scope, mask | old).bits;
-  v.lanes[word] = lanes;
-  v.reader_pc[word] = x.pc;
-}
-
-void WordAccess::record_read() const {
-  const ShadowView v = view;
-  const Record r{v.reader[word]};
-  const auto scope = static_cast<std::uint32_t>(strength);
-  const std::uint32_t bit = 1U << (actor.agent & 31);
-  const std::uint32_t threads = x.block->threads, number = x.block->number;
-  const bool thread = actor.agent < threads;
-  const bool mine = r.block() == number;
-  const bool settled = r.bits == 0 || stale(x, target, r.block(), actor) ||
-                       (mine && r.epoch() <= x.block->floor.epoch &&
-                        (r.agent() < threads || r.agent() >= kReaderList));
-  if (settled) {
-    v.reader[word] = 0;
-    set_reader(actor.epoch, number, thread ? actor.agent & ~31U : actor.agent, scope, bit);
-    return;
-  }
-  const std::uint32_t both = weakest(r.scope(), scope);
-  if (!mine || r.agent() == kManyBlocks) {
-    record_other_block(r, both);
-    return;
-  }
-  const Halves before = halves();
-  const bool split = by_half() || r.mask() != mask;
-  const bool plain = r.agent() < threads && thread;
-  if (plain && r.agent() / 32 == actor.agent / 32 && r.epoch() == actor.epoch) {
-    set_reader(r.epoch(), number, r.agent(), both, v.lanes[word] | bit);
-    if (split) add_to_halves(before, bit);
-    return;
-  }
-  const bool many = r.agent() == kManyWarps;
-  const std::uint32_t floor = x.block->floor.epoch + 1;
-  if (actor.epoch == floor && r.epoch() == floor && thread && (plain || many)) {
-    const std::uint32_t other = many ? 0 : 1U << (r.agent() / 32), me = 1U << (actor.agent / 32);
-    set_reader(floor, number, kManyWarps, both, (many ? v.lanes[word] : other) | me);
-    if (!split) return;
-    add_to_halves(many ? before : Halves{before.low != 0 ? other : 0, before.high != 0 ? other : 0},
-                  me);
-    return;
-  }
-  if (plain || r.agent() == kReaderList) {
-    add_reader(r, both, bit);
-    return;
-  }
-  // A thread's read does not make an unfinished copy's read forgotten.
-  const bool copy = r.agent() >= threads && r.agent() < kAgents;
-  if (copy && thread && !knows_agent(x, number, r.agent(), r.epoch(), actor)) return;
-  set_reader(actor.epoch, number, thread ? actor.agent & ~31U : actor.agent, scope, bit);
-}
-
-/// Two blocks have read the word: the record names one, `lanes` the other that read it later.
-void WordAccess::record_other_block(Record r, std::uint32_t scope) const {
-  const std::uint32_t number = x.block->number;
-  const bool many = r.agent() == kManyBlocks;
-  Halves bytes{r.mask(), r.mask()};
-  if (many && by_half()) bytes = halves();
-  std::uint32_t first = r.block(), second = view.lanes[word];
-  if (many && (first == number || second == number)) {
-    (first == number ? bytes.low : bytes.high) |= mask;
-  } else {
-    if (many) {
-      first = second;
-      bytes.low = bytes.high;
-    }
-    second = number;
-    bytes.high = mask;
-  }
-  set_reader(r.epoch(), first, kManyBlocks, scope, second);
-  if (bytes.low != 15 || bytes.high != 15) set_halves(bytes);
-}
-
-/// Readers of several warps with several epochs: a list, until the next barrier of the block.
-void WordAccess::add_reader(Record r, std::uint32_t scope, std::uint32_t bit) const {
-  const ShadowView v = view;
-  std::uint32_t index = v.lanes[word];
-  if (r.agent() != kReaderList) {
-    const Reader first{r.agent() / 32, r.epoch(), v.lanes[word], v.reader_pc[word] & ~kByHalf};
-    index = x.block->take_list();
-    x.block->reader_lists[index].assign(1, first);
-  }
-  set_reader(x.block->floor.epoch + 1, x.block->number, kReaderList, scope, index);
-  auto& list = x.block->reader_lists[index];
-  for (Reader& reader : list) {
-    if (reader.warp != actor.agent / 32) continue;
-    if (reader.epoch != actor.epoch) reader.lanes = 0;
-    reader.epoch = actor.epoch;
-    reader.lanes |= bit;
-    reader.pc = x.pc;
-    return;
-  }
-  list.push_back({actor.agent / 32, actor.epoch, bit, x.pc});
-}
-
-}  // namespace
 
 Actor thread_actor(Exec& x, unsigned lane) {
   const std::uint32_t thread = x.warp->thread(lane);
@@ -477,8 +233,9 @@ bool precedes(const Exec& x, const ShadowTarget& target, Record r, const Actor& 
          knows_agent(x, r.block(), r.agent(), r.epoch(), actor);
 }
 
-bool strong_together(const Exec& x, Record r, Strength strength) {
-  return strength != Strength::weak && r.scope() != 0 &&
+bool strong_together(const Exec& x, Record r, std::uint32_t r_pc, Strength strength,
+                     std::uint32_t pc) {
+  return strength != Strength::weak && r.scope() != 0 && same_size(r_pc, pc) &&
          include_each_other(x, r.block(), r.scope(), static_cast<std::uint32_t>(strength));
 }
 
@@ -491,29 +248,6 @@ bool warp_precedes(const Exec& x, Record r) {
     clock = known != nullptr ? known->generic.get() : nullptr;
   }
   return clock != nullptr && clock->of_warp(r.agent() / 32) >= r.epoch();
-}
-
-void note_access(Exec& x, unsigned lane, const ShadowTarget& target, std::uint64_t address,
-                 std::int64_t bytes, Access access, Strength strength, const Actor& actor,
-                 const std::byte* fresh, const std::byte* old) {
-  const std::uint64_t begin = address - target.address;
-  const std::uint64_t end = begin + static_cast<std::uint64_t>(bytes);
-  const ShadowView view = target.map->view(target.word, (end + 3) / 4);
-  for (std::uint64_t word = begin / 4; word * 4 < end; ++word) {
-    const std::uint64_t from = std::max(begin, word * 4);
-    const std::uint64_t to = std::min(end, word * 4 + 4);
-    const auto mask = static_cast<std::uint32_t>(((1U << (to - from)) - 1) << (from - word * 4));
-    const bool equal = fresh != nullptr &&
-                       std::memcmp(fresh + (from - begin), old + (from - begin), to - from) == 0;
-    const WordAccess a{x, lane, target, view, word, mask, access, strength, actor, equal};
-    a.check_writer();
-    if (access == Access::read) {
-      a.record_read();
-    } else {
-      a.check_readers();
-      a.record_write();
-    }
-  }
 }
 
 }  // namespace tilewright::emu::detail

@@ -42,6 +42,13 @@ Actor copy_actor(Exec& x, unsigned lane);
 void note_access(Exec& x, unsigned lane, const ShadowTarget& target, std::uint64_t address,
                  std::int64_t bytes, Access access, Strength strength, const Actor& actor,
                  const std::byte* fresh = nullptr, const std::byte* old = nullptr);
+/// The same for a vector, whose elements are accesses of their own where they are strong.
+struct Elements {
+  std::int64_t count = 1, bytes = 4;
+};
+void note_vector(Exec& x, unsigned lane, const ShadowTarget& target, std::uint64_t address,
+                 const Elements& elements, Access access, Strength strength, const Actor& actor,
+                 const std::byte* fresh = nullptr, const std::byte* old = nullptr);
 
 /// Does an access record precede what the actor does?
 bool precedes(const Exec& x, const ShadowTarget& target, Record record, const Actor& actor);
@@ -57,13 +64,18 @@ struct RowAccess {
   Access access = Access::read;
   Strength strength = Strength::weak;
   bool copies = false;  ///< writes by cp.async
+  std::uint32_t element_bytes = 4;
+
+  /// As in the shadow: with the size of strong accesses.
+  std::uint32_t sized(std::uint32_t pc) const {
+    return strength == Strength::weak ? pc : sized_pc(pc, element_bytes);
+  }
 };
 /// Checks and records a row. Returns false, with nothing recorded, if some word needs the check by
 /// lane: then something may be amiss.
 bool note_row(Exec& x, const ShadowTarget& target, const RowAccess& row);
-/// The same for all lanes of `mask` reading one element.
-bool note_broadcast(Exec& x, std::uint32_t mask, const ShadowTarget& target, unsigned words,
-                    Strength strength);
+/// The same for all lanes of `mask` reading one element or vector.
+bool note_broadcast(Exec& x, std::uint32_t mask, const ShadowTarget& target, const RowAccess& row);
 /// The running lanes update one or two words each.
 struct WarpUpdates {
   const std::array<std::uint32_t, 32>& at;  ///< bytes behind the target
@@ -72,8 +84,10 @@ struct WarpUpdates {
 };
 /// The same for atomics anywhere in the target.
 bool note_updates(Exec& x, const ShadowTarget& target, const WarpUpdates& updates);
-/// Are a record's access and one by the block both strong, with scopes that include each other?
-bool strong_together(const Exec& x, Record record, Strength strength);
+/// Are a record's access and one by the block both strong, of one size, with scopes that include
+/// each other? The `pc` have the sizes.
+bool strong_together(const Exec& x, Record record, std::uint32_t record_pc, Strength strength,
+                     std::uint32_t pc);
 /// note_row for a row that begins with a line, where one record a line says all.
 bool note_row_lines(Exec& x, const ShadowTarget& target, const RowAccess& row);
 /// As note_access for an asynchronous operation's whole lines; returns their bytes, 0 if `target`
@@ -92,7 +106,7 @@ struct Settled {
     const std::uint64_t at = bits >> Record::kBlockShift & Record::kBlockLimit;
     const std::uint64_t agent = bits >> Record::kAgentShift & 0xfff;
     const bool mine = at == block;
-    const bool thread = (agent < threads) | (agent >= kReaderList);
+    const bool thread = (agent < threads) | (agent >= kPairs);
     const bool copy = (agent >= threads) & (agent < 2 * threads);
     return (bits == 0) | (mine & thread & (bits < epochs_end)) |
            (mine & copy & (bits < copies_end)) | (at < first) | (alone & !mine);

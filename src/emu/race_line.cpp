@@ -52,8 +52,9 @@ class LineRow {
   bool one_epoch_ = false;
   Record own_;
 
-  bool exempt(std::uint64_t bits) const {
-    return row_.strength != Strength::volatile_ && strong_together(x_, {bits}, row_.strength);
+  bool exempt(std::uint64_t bits, std::uint32_t pc) const {
+    return row_.strength != Strength::volatile_ &&
+           strong_together(x_, {bits}, pc, row_.strength, row_.sized(x_.pc));
   }
   bool known(Record first, unsigned shift, unsigned lane) const;
   bool writer_known(const ShadowLine& line, unsigned lane) const;
@@ -84,14 +85,14 @@ bool LineRow::writer_known(const ShadowLine& line, unsigned lane) const {
   if (settled_(line.writer)) return true;
   const std::uint64_t own = next_agents(own_, lane).bits;
   if (((line.writer ^ own) & kWho) == 0 && line.writer_shift == shift_) return true;
-  if (exempt(line.writer)) return true;
+  if (exempt(line.writer, line.writer_pc)) return true;
   return known({line.writer}, line.writer_shift, lane);
 }
 
 bool LineRow::readers_known(const ShadowLine& line, unsigned lane) const {
   if (settled_(line.reader)) return true;
   const Record r{line.reader};
-  if (exempt(r.bits)) return true;
+  if (exempt(r.bits, line.reader_pc)) return true;
   if (r.agent() == kManyWarps) return warps_known(r, line.lanes);
   if (r.agent() >= kAgents) return false;
   if (r.agent() >= x_.grid->threads()) return known(r, 5, lane);
@@ -122,13 +123,14 @@ bool LineRow::joins(const ShadowLine& line) const {
 
 bool LineRow::can_read(const ShadowLine& line, unsigned lane) const {
   if (settled_(line.reader)) return true;
-  if (line.reader == own_.bits) return line.lanes == lane && line.reader_shift == shift_;
+  if (line.reader == own_.bits && own_.scope() == 0)
+    return line.lanes == lane && line.reader_shift == shift_;
   return joins(line);
 }
 
 void LineRow::record_read(ShadowLine& line, unsigned lane) const {
   const Record r{line.reader};
-  line.reader_pc = x_.pc;
+  line.reader_pc = row_.sized(x_.pc);
   if (settled_(r.bits) || r.bits == own_.bits) {
     line.reader = own_.bits;
     line.lanes = lane;
@@ -143,7 +145,7 @@ void LineRow::record_read(ShadowLine& line, unsigned lane) const {
 void LineRow::record_write(ShadowLine& line, unsigned lane) const {
   line.writer = next_agents(own_, lane).bits;
   line.writer_shift = shift_;
-  line.writer_pc = x_.pc;
+  line.writer_pc = row_.sized(x_.pc);
   line.reader = 0;
 }
 

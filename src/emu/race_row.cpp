@@ -20,8 +20,6 @@ bool one_epoch(const LaneClocks& c, std::uint32_t mask, std::uint32_t& epoch) {
   return (differ & mask) == 0;
 }
 
-constexpr std::uint64_t kMaskBits = 15 | std::uint64_t{7} << Record::kScopeShift;
-
 constexpr std::uint64_t kWho =
     (std::uint64_t{Record::kBlockLimit} << Record::kBlockShift) | (0xfffULL << Record::kAgentShift);
 
@@ -32,6 +30,7 @@ struct Row {
   const ShadowTarget& target;
   const RowAccess& row;
   ShadowView view;
+  std::uint32_t pc;
   std::uint32_t scope;
   Settled settled;
   bool one_epoch = false;
@@ -42,6 +41,7 @@ struct Row {
         target(t),
         row(r),
         view(t.map->view(t.word, kCount)),
+        pc(r.sized(x_.pc)),
         scope(static_cast<std::uint32_t>(r.strength)),
         settled(x_, t) {
     const auto& epoch = row.copies ? x.warp->cp_epoch : x.warp->clocks.epoch;
@@ -55,10 +55,12 @@ struct Row {
     one_epoch = differ == 0;
   }
   static constexpr unsigned kCount = 32 * words;
-  bool exempt(Record r) const {
-    return row.strength != Strength::volatile_ && strong_together(x, r, row.strength);
+  bool exempt(Record r, std::uint32_t r_pc) const {
+    return row.strength != Strength::volatile_ && r.agent() < kAgents &&
+           strong_together(x, r, r_pc, row.strength, pc);
   }
   bool known(unsigned word, Record r) const {
+    if (r.agent() >= kAgents) return false;  // of several threads
     const unsigned lane = word / words;
     return precedes(x, target, r, row.copies ? copy_actor(x, lane) : thread_actor(x, lane));
   }
@@ -113,16 +115,17 @@ bool Row<words>::writers_known() const {
   if (good) return true;
   for (unsigned i = 0; i < kCount; ++i) {
     const Record w{view.writer[i]};
-    if (!settled(w.bits) && !exempt(w) && !known(i, w)) return false;
+    if (!settled(w.bits) && !exempt(w, view.writer_pc[i]) && !known(i, w)) return false;
   }
   return true;
 }
 
-/// The only earlier reader of the word is the lane that accesses it now.
+/// The only earlier reader of the word is the lane that accesses it now, by weak reads.
 template <unsigned words>
 bool Row<words>::only_me(unsigned i) const {
   constexpr std::uint64_t kRest = kWho | std::uint64_t{7} << Record::kScopeShift;
-  return ((view.reader[i] ^ own[i / words]) & kRest) == 0 && view.lanes[i] == 1U << (i / words);
+  return ((view.reader[i] ^ own[i / words]) & kRest) == 0 && scope == 0 &&
+         view.lanes[i] == 1U << (i / words);
 }
 
 /// Other warps read the word since the block's last barrier, and so does this one.
@@ -131,7 +134,7 @@ bool Row<words>::joins(unsigned i) const {
   const Record r{view.reader[i]};
   const std::uint32_t floor = x.block->floor.epoch + 1;
   return r.block() == x.block->number && r.epoch() == floor && r.scope() == 0 && scope == 0 &&
-         x.warp->clocks.epoch[i / words] == floor &&
+         r.mask() == 15 && x.warp->clocks.epoch[i / words] == floor &&
          (r.agent() < x.block->threads || r.agent() == kManyWarps);
 }
 
@@ -139,7 +142,7 @@ template <unsigned words>
 bool Row<words>::readers_join() const {
   for (unsigned i = 0; i < kCount; ++i) {
     const std::uint64_t r = view.reader[i];
-    const bool same = (r & ~kMaskBits) == (own[i / words] & ~kMaskBits);
+    const bool same = r == own[i / words] && scope == 0;
     if (!settled(r) && !same && !only_me(i) && !joins(i)) return false;
   }
   return true;
@@ -150,10 +153,10 @@ void Row<words>::record_read() {
   const ShadowView& v = view;
   for (unsigned i = 0; i < kCount; ++i) {
     const std::uint32_t bit = 1U << (i / words);
-    const bool same = (v.reader[i] & ~kMaskBits) == (own[i / words] & ~kMaskBits);
+    const bool same = v.reader[i] == own[i / words];
     v.lanes[i] = same ? v.lanes[i] | bit : bit;
     v.reader[i] = own[i / words];
-    v.reader_pc[i] = x.pc;
+    v.reader_pc[i] = pc;
   }
 }
 
@@ -163,8 +166,8 @@ void Row<words>::record_joint_read() {
   for (unsigned i = 0; i < kCount; ++i) {
     const std::uint32_t bit = 1U << (i / words);
     const Record r{v.reader[i]};
-    const bool same = (r.bits & ~kMaskBits) == (own[i / words] & ~kMaskBits);
-    v.reader_pc[i] = x.pc;
+    const bool same = r.bits == own[i / words];
+    v.reader_pc[i] = pc;
     if (same || settled(r.bits) || !joins(i)) {
       v.lanes[i] = same ? v.lanes[i] | bit : bit;
       v.reader[i] = own[i / words];
@@ -181,7 +184,8 @@ template <unsigned words>
 bool Row<words>::readers_known() const {
   for (unsigned i = 0; i < kCount; ++i) {
     const Record r{view.reader[i]};
-    if (settled(r.bits) || only_me(i) || exempt(r) || warp_precedes(x, r)) continue;
+    if (settled(r.bits) || only_me(i) || exempt(r, view.reader_pc[i]) || warp_precedes(x, r))
+      continue;
     if (r.agent() >= kAgents) return false;
     if (r.agent() >= x.grid->threads()) {
       if (!known(i, r)) return false;
@@ -205,14 +209,14 @@ void Row<words>::record_write() {
       line = {};
       line.writer = own[0] + (std::uint64_t{i / words} << Record::kAgentShift);
       line.writer_shift = std::countr_zero(words);
-      line.writer_pc = x.pc;
+      line.writer_pc = pc;
     }
     return;
   }
   for (unsigned i = 0; i < kCount; ++i) {
     view.writer[i] = own[i / words] + (std::uint64_t{i / words} << Record::kAgentShift);
     view.reader[i] = 0;
-    view.writer_pc[i] = x.pc;
+    view.writer_pc[i] = pc;
   }
 }
 
@@ -221,8 +225,8 @@ bool Row<words>::plain(bool same) const {
   bool good = true;
   for (unsigned i = 0; i < (same ? 1 : kCount); ++i) {
     const std::uint64_t r = view.reader[i];
-    const bool mine = (r & ~kMaskBits) == (own[i / words] & ~kMaskBits);
-    good &= settled(r) | (mine & (row.access == Access::read));
+    const bool mine = r == own[i / words];
+    good &= settled(r) | (mine & (row.access == Access::read) & (scope == 0));
   }
   return good;
 }
@@ -239,7 +243,7 @@ void Row<words>::record_same_joint_read() {
   for (unsigned i = 0; i < kCount; ++i) {
     v.lanes[i] = (v.lanes[i] & keep) | both;
     v.reader[i] = bits;
-    v.reader_pc[i] = x.pc;
+    v.reader_pc[i] = pc;
   }
 }
 
@@ -283,28 +287,28 @@ bool note_row(Exec& x, const ShadowTarget& target, const RowAccess& row) {
   return row.words == 2 ? note<2>(x, target, row) : note<4>(x, target, row);
 }
 
-bool note_broadcast(Exec& x, std::uint32_t mask, const ShadowTarget& target, unsigned words,
-                    Strength strength) {
+bool note_broadcast(Exec& x, std::uint32_t mask, const ShadowTarget& target, const RowAccess& row) {
   std::uint32_t epoch = 0;
   if (!one_epoch(x.warp->clocks, mask, epoch)) return false;
   const Settled settled(x, target);
-  const auto scope = static_cast<std::uint32_t>(strength);
+  const auto scope = static_cast<std::uint32_t>(row.strength);
+  const std::uint32_t pc = row.sized(x.pc);
   const std::uint64_t own = Record::make(epoch, x.block->number, x.warp->id * 32, scope, 15).bits;
-  const ShadowView v = target.map->view(target.word, words);
+  const ShadowView v = target.map->view(target.word, row.words);
   const bool at_floor = epoch == x.block->floor.epoch + 1;
-  for (unsigned i = 0; i < words; ++i) {
+  for (unsigned i = 0; i < row.words; ++i) {
     if (!settled(v.writer[i])) return false;
     const Record r{v.reader[i]};
     const bool mine = r.block() == x.block->number;
-    const bool same = (r.bits & ~kMaskBits) == (own & ~kMaskBits);
+    const bool same = r.bits == own && ((v.reader_pc[i] ^ pc) & ~kPcMask) == 0;
     const bool many = mine && r.agent() == kManyWarps;
-    const bool joins = mine && at_floor && r.epoch() == epoch && scope == 0 &&
-                       (many || r.agent() < x.block->threads);
+    const bool joins = mine && at_floor && r.epoch() == epoch && r.scope() == 0 && scope == 0 &&
+                       r.mask() == 15 && (many || r.agent() < x.block->threads);
     if (!settled(r.bits) && !same && !joins) return false;
   }
-  for (unsigned i = 0; i < words; ++i) {
+  for (unsigned i = 0; i < row.words; ++i) {
     const Record r{v.reader[i]};
-    const bool same = (r.bits & ~kMaskBits) == (own & ~kMaskBits);
+    const bool same = r.bits == own;
     const bool live = r.bits != 0 && !settled(r.bits) && r.epoch() == epoch;
     if (same) {
       v.lanes[i] |= mask;
@@ -317,7 +321,7 @@ bool note_broadcast(Exec& x, std::uint32_t mask, const ShadowTarget& target, uns
       v.lanes[i] = mask;
       v.reader[i] = own;
     }
-    v.reader_pc[i] = x.pc;
+    v.reader_pc[i] = pc;
   }
   return true;
 }

@@ -30,6 +30,7 @@ class Updates {
   const ShadowTarget& target_;
   const WarpUpdates& u_;
   ShadowView view_;
+  std::uint32_t pc_ = sized_pc(x_.pc, 4 * words);
   bool was_read_ = false;
 
   bool each_harmless() const;
@@ -46,7 +47,8 @@ bool Updates<words>::harmless() {
       const std::uint32_t word = u_.at[lane] / 4 + i;
       const std::uint64_t w = view_.writer[word];
       readers |= view_.reader[word];
-      good &= (((w ^ mine) & kBlock) == 0) & ((w & kScope) != 0);
+      good &= (((w ^ mine) & kBlock) == 0) & ((w & kScope) != 0) &
+              (((view_.writer_pc[word] ^ pc_) & ~kPcMask) == 0);
     }
   });
   was_read_ = readers != 0;
@@ -60,8 +62,12 @@ bool Updates<words>::each_harmless() const {
   for_lanes(x_.mask, [&](unsigned lane) {
     for (unsigned i = 0; i < words; ++i) {
       const std::uint32_t word = u_.at[lane] / 4 + i;
-      for (const std::uint64_t bits : {view_.writer[word], view_.reader[word]})
-        good = good && (settled(bits) || strong_together(x_, {bits}, u_.strength));
+      const auto harmless = [&](Record r, std::uint32_t pc) {
+        return settled(r.bits) ||
+               (r.agent() < kAgents && strong_together(x_, r, pc, u_.strength, pc_));
+      };
+      good = good && harmless({view_.writer[word]}, view_.writer_pc[word]) &&
+             harmless({view_.reader[word]}, view_.reader_pc[word]);
     }
   });
   return good;
@@ -80,7 +86,7 @@ void Updates<words>::record() const {
     for (unsigned i = 0; i < words; ++i) {
       const std::uint32_t word = u_.at[lane] / 4 + i;
       view_.writer[word] = own[lane];
-      view_.writer_pc[word] = x_.pc;
+      view_.writer_pc[word] = pc_;
     }
   });
   if (!was_read_) return;

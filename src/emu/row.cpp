@@ -118,7 +118,8 @@ bool load_row(Exec& x, const Inst& in) {
   Located l;
   if (!locate_quietly(x, row->space, row->address, bytes, Purpose::read, l)) return false;
   if (l.data == nullptr || !is_initialized(l, 0, bytes)) return false;
-  const RowAccess access{in.row_words, Access::read, strength_of(info), false};
+  const RowAccess access{in.row_words, Access::read, strength_of(info), false,
+                         static_cast<std::uint32_t>(info.bytes)};
   if (l.shadowed && !note_row(x, l.target, access)) return false;
   count_row(x, in, 1, row->space, Access::read);
   const Slot* to = in.slot + info.start[0];
@@ -142,7 +143,8 @@ bool store_row(Exec& x, const Inst& in) {
   const std::int64_t bytes = std::int64_t{4 * kLanes} * in.row_words;
   Located l;
   if (!locate_quietly(x, row->space, row->address, bytes, Purpose::write, l)) return false;
-  const RowAccess access{in.row_words, Access::write, strength_of(info), false};
+  const RowAccess access{in.row_words, Access::write, strength_of(info), false,
+                         static_cast<std::uint32_t>(info.bytes)};
   if (l.shadowed && !note_row(x, l.target, access)) return false;
   count_row(x, in, 0, row->space, Access::write);
   x.run->changed();

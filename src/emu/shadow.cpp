@@ -17,7 +17,9 @@ ShadowMap::~ShadowMap() {
   count_bytes(lines_.size() * sizeof(ShadowLine), -1);
   if (!by_word_) return;
   count_bytes(words() * kWordBytes, -1);
-  count_bytes(by_word_->halves.size() * sizeof(Halves), -1);
+  for (const auto& line : by_word_->parts) {
+    if (line) count_bytes(sizeof(PartLine) + line->part.size() * sizeof(Part), -1);
+  }
 }
 
 void ShadowMap::count_bytes(std::size_t bytes, int sign) {
@@ -58,13 +60,33 @@ ShadowView ShadowMap::view(std::size_t word, std::size_t count) {
   return {&w.writer[word], &w.reader[word], &w.lanes[word], &w.writer_pc[word], &w.reader_pc[word]};
 }
 
-Halves& ShadowMap::halves(std::size_t word) {
-  std::vector<Halves>& all = by_word_->halves;
-  if (all.empty()) {
-    all.resize(words());
-    count_bytes(words() * sizeof(Halves), 1);
+void ShadowMap::widen(PartLine& line, std::size_t stride) {
+  std::vector<Part> wide(stride * ShadowLine::kWords);
+  for (std::size_t i = 0; i < line.part.size(); ++i)
+    wide[i / line.stride * stride + i % line.stride] = line.part[i];
+  count_bytes((wide.size() - line.part.size()) * sizeof(Part), 1);
+  line.part = std::move(wide);
+  line.stride = stride;
+}
+
+std::span<Part> ShadowMap::split(std::size_t word, unsigned count) {
+  auto& lines = by_word_->parts;
+  if (lines.empty()) lines.resize(lines_.size());
+  auto& line = lines[word / ShadowLine::kWords];
+  if (!line) {
+    line = std::make_unique<PartLine>();
+    count_bytes(sizeof(PartLine), 1);
   }
-  return all[word];
+  if (line->stride < count) widen(*line, count);
+  const std::size_t at = word % ShadowLine::kWords;
+  std::uint8_t& parts = line->count[at];
+  Part* part = &line->part[at * line->stride];
+  if (parts == 2 && count == 4) {
+    part[3] = part[2] = part[1];
+    part[1] = part[0];
+  }
+  if (parts < count) parts = static_cast<std::uint8_t>(count);
+  return {part, parts};
 }
 
 }  // namespace tilewright::emu::detail

@@ -2,9 +2,12 @@
 // What the race check remembers of each 4-byte word: the last writer and the readers since.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace tilewright::emu::detail {
@@ -31,19 +34,26 @@ struct Record {
   std::uint32_t mask() const { return static_cast<std::uint32_t>(bits) & 15; }
 };
 
-/// Agents of a reader record that stand for more than one warp's lanes.
+/// Agents of records that stand for more than one warp's lanes, or more than one thread.
 constexpr std::uint32_t kManyWarps = 0xfff;   ///< `lanes` is a set of warps; all read at one epoch
 constexpr std::uint32_t kReaderList = 0xffe;  ///< `lanes` is an index into the block's lists
-constexpr std::uint32_t kManyBlocks = 0xffd;  ///< `lanes` is another block's number
-constexpr std::uint32_t kAgents = 0xffd;
+/// From here on, half the number of the thread that accessed the lower half of the word; the next
+/// thread accessed the upper one in the same epoch, as in rows of elements of two bytes.
+constexpr std::uint32_t kPairs = 0xc00;
+/// Of a word whose parts have records of their own. The epoch is out of reach and the block the
+/// last of those that accessed a part: settled only if all parts are.
+constexpr std::uint32_t kInParts = 0xbff;
+constexpr std::uint32_t kManyBlocks = 0xbfe;  ///< `lanes` is another block's number
+constexpr std::uint32_t kAgents = 0xbfe;
 
-/// In `reader_pc`: the readers of the word's two halves differ, and ShadowMap::halves has them.
-constexpr std::uint32_t kByHalf = 0x80000000;
-/// What `lanes` says of the readers of bytes 0 and 1, and of bytes 2 and 3; with kManyBlocks, the
-/// bytes that the record's block and that the other block read.
-struct Halves {
-  std::uint32_t low = 0, high = 0;
-};
+/// Where an access stands for reports, together with the size of a strong one: strong accesses that
+/// overlap without covering each other race.
+constexpr int kSizeShift = 29;
+constexpr std::uint32_t kPcMask = (1U << kSizeShift) - 1;
+/// `element_bytes`: a power of two up to 16; 0 for weak accesses, whose size does not matter.
+constexpr std::uint32_t sized_pc(std::uint32_t pc, std::uint32_t element_bytes) {
+  return pc | static_cast<std::uint32_t>(std::bit_width(element_bytes)) << kSizeShift;
+}
 
 /// Views of the shadow of consecutive words.
 struct ShadowView {
@@ -52,6 +62,12 @@ struct ShadowView {
   std::uint32_t* lanes = nullptr;      ///< which lanes of the reader's warp
   std::uint32_t* writer_pc = nullptr;  ///< for reports
   std::uint32_t* reader_pc = nullptr;
+};
+
+/// The accesses to a half or to one byte of a word.
+struct Part {
+  std::uint64_t writer = 0, reader = 0;
+  std::uint32_t lanes = 0, writer_pc = 0, reader_pc = 0;
 };
 
 /// The accesses to 32 words, said once: consecutive agents have `1 << shift` words each.
@@ -77,6 +93,17 @@ struct ShadowLine {
 /// The shadow of a page or of a block's shared memory. Most lines are accessed by whole warps, and
 /// one record says it all; records by word are made when some line first needs them.
 class ShadowMap {
+  struct PartLine {
+    std::array<std::uint8_t, ShadowLine::kWords> count{};  ///< of the word's parts
+    std::vector<Part> part;  ///< `stride` a word: two, or four if some word needs them
+    std::size_t stride = 0;
+  };
+  struct Words {
+    std::vector<std::uint64_t> writer, reader;
+    std::vector<std::uint32_t> lanes, writer_pc, reader_pc;
+    std::vector<std::unique_ptr<PartLine>> parts;  ///< by line; none until some word has parts
+  };
+
  public:
   /// `touched` counts the bytes of host memory, where they are limited.
   explicit ShadowMap(std::size_t words, std::int64_t* touched = nullptr);
@@ -88,15 +115,18 @@ class ShadowMap {
   ShadowLine& line(std::size_t word) { return lines_[word / ShadowLine::kWords]; }
   /// Records by word of `count` words from `word` on.
   ShadowView view(std::size_t word, std::size_t count);
-  /// Pre: there are records by word.
-  Halves& halves(std::size_t word);
+  /// The word's parts: none, two halves or four bytes.
+  std::span<Part> parts(std::size_t word) {
+    if (by_word_->parts.empty()) return {};
+    PartLine* line = by_word_->parts[word / ShadowLine::kWords].get();
+    if (line == nullptr) return {};
+    const std::size_t at = word % ShadowLine::kWords;
+    return {&line->part[at * line->stride], line->count[at]};
+  }
+  /// As many parts of the word, at least as many as there are; new ones are copies of the old.
+  std::span<Part> split(std::size_t word, unsigned count);
 
  private:
-  struct Words {
-    std::vector<std::uint64_t> writer, reader;
-    std::vector<std::uint32_t> lanes, writer_pc, reader_pc;
-    std::vector<Halves> halves;  ///< none until some word's halves differ
-  };
   std::vector<ShadowLine> lines_;
   std::unique_ptr<Words> by_word_;
   std::int64_t* touched_;
@@ -104,6 +134,7 @@ class ShadowMap {
   void count_bytes(std::size_t bytes, int sign);
   void make_words();
   void expand(std::size_t index);
+  void widen(PartLine& line, std::size_t stride);
 };
 
 }  // namespace tilewright::emu::detail

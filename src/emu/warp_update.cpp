@@ -130,7 +130,7 @@ bool update_row(const Update& u) {
   if (!locate_quietly(x, space, row->address, bytes, Purpose::update, l)) return false;
   if (!is_initialized(l, 0, bytes)) return false;
   const auto words = static_cast<unsigned>(u.info.bytes / 4);
-  const RowAccess access{words, Access::atomic, u.strength(), false};
+  const RowAccess access{words, Access::atomic, u.strength(), false, 4 * words};
   if (l.shadowed && !note_row(x, l.target, access)) return false;
   if (!x.grid->counts.empty() && u.info.space != Space::generic) {
     count_access(x, space, read_addresses(x, u.in, u.address), u.info.bytes, Access::atomic);

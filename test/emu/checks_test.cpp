@@ -1,22 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Each check reports its planted defect, and says nothing about the corrected kernel.
-#include "emu/bench.h"
-
-#include <gtest/gtest.h>
+#include "emu/rows.h"
 
 namespace tilewright::emu {
 namespace {
 
-using test::Kernel;
-using test::Outcome;
-using test::run;
-
-struct Row {
-  std::string name;
-  Kernel kernel;
-  std::string kinds;  ///< empty: clean
-};
-std::ostream& operator<<(std::ostream& out, const Row& row) { return out << row.name; }
+using test::Row;
 
 const std::string kOutAddress = "mul.wide.u32 %rd20, %r0, 4;\nadd.s64 %rd21, %rd0, %rd20;\n";
 const std::string kShared = ".shared .align 16 .b8 s[256];\n";
@@ -444,48 +433,22 @@ std::vector<Row> async_rows() {
 
 class Check : public testing::TestWithParam<Row> {};
 
-TEST_P(Check, ReportsWhatIsPlanted) {
-  const Row& row = GetParam();
-  for (std::uint64_t seed = 0; seed < 9; ++seed) {
-    Options o;
-    o.seed = seed;
-    o.delivery = static_cast<Delivery>(seed % 3);
-    o.divergence = static_cast<Divergence>(seed / 3 % 3);
-    const Outcome out = run(row.kernel, o);
-    const bool good = row.kinds.empty() ? out.report.findings.empty() && out.report.completed
-                                        : out.kinds().starts_with(row.kinds);
-    EXPECT_TRUE(good) << row.name << ", seed " << seed << ", wanted '" << row.kinds << "':\n"
-                      << out.text();
-    if (HasFailure()) return;
-  }
-}
-
-std::string test_name(const testing::TestParamInfo<Row>& row) {
-  std::string out;
-  for (const char c : row.param.name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
-      out += c;
-    } else {
-      out += '_';
-    }
-  }
-  return out;
-}
+TEST_P(Check, ReportsWhatIsPlanted) { test::expect_kinds(GetParam()); }
 
 TEST(ReadersOfABlock, RaceWithAWriteAlsoOnceItHasEnded) {
   const std::string body = "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra WRITE;\n" + kListOfReaders +
                            "bra END;\nWRITE:\nst.global.u32 [%rd0], %r0;\nEND:\n";
   Options o;
   o.residency = Residency::one;
-  const Outcome out = run({body, "", {4}, {2, 1, 1}, {64, 1, 1}}, o);
+  const test::Outcome out = test::run({body, "", {4}, {2, 1, 1}, {64, 1, 1}}, o);
   EXPECT_EQ(out.kinds(), "race, unordered") << out.text();
 }
 
-INSTANTIATE_TEST_SUITE_P(Memory, Check, testing::ValuesIn(memory_rows()), test_name);
-INSTANTIATE_TEST_SUITE_P(Races, Check, testing::ValuesIn(race_rows()), test_name);
-INSTANTIATE_TEST_SUITE_P(Halves, Check, testing::ValuesIn(half_rows()), test_name);
-INSTANTIATE_TEST_SUITE_P(Barriers, Check, testing::ValuesIn(barrier_rows()), test_name);
-INSTANTIATE_TEST_SUITE_P(Asynchronous, Check, testing::ValuesIn(async_rows()), test_name);
+INSTANTIATE_TEST_SUITE_P(Memory, Check, testing::ValuesIn(memory_rows()), test::test_name);
+INSTANTIATE_TEST_SUITE_P(Races, Check, testing::ValuesIn(race_rows()), test::test_name);
+INSTANTIATE_TEST_SUITE_P(Halves, Check, testing::ValuesIn(half_rows()), test::test_name);
+INSTANTIATE_TEST_SUITE_P(Barriers, Check, testing::ValuesIn(barrier_rows()), test::test_name);
+INSTANTIATE_TEST_SUITE_P(Asynchronous, Check, testing::ValuesIn(async_rows()), test::test_name);
 
 }  // namespace
 }  // namespace tilewright::emu
