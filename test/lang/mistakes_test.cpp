@@ -104,7 +104,7 @@ const Mistake kMistakes[] = {
  here(), [](Kernel& k) { k.n.to(u64) >> -1; },
  "operator>>: a shift of u64 by -1; it takes 0 to 63"},
 {"a negative number below which no unsigned one is",
- here(), [](Kernel& k) { k.n.to(u32) > -1; },
+ here(), [](Kernel& k) { if_(k.n.to(u32) > -1, [] {}); },
  "operator>: the literal -1 is below every u32; compare in a signed type, by .to()"},
 {"the inverse of a predicate by ~",
  here(), [](Kernel& k) { ~(k.n > 0); },
