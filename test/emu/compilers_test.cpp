@@ -10,6 +10,7 @@ namespace {
 
 using test::expect_clean;
 using test::module_of;
+using test::schedules;
 
 struct Call {
   std::string file;
@@ -40,7 +41,7 @@ class Compilers : public testing::Test {
     const auto bytes = std::as_bytes(std::span(&value, 1));
     arguments.emplace_back(bytes.begin(), bytes.end());
   }
-  void run(Machine& machine, const Call& call) {
+  void run(Machine& machine, const Call& call, const Options& options = {}) {
     const ptx::Module& module = module_of(call.file);
     Launch launch;
     launch.program = machine.load(module);
@@ -57,7 +58,7 @@ class Compilers : public testing::Test {
       ASSERT_EQ(slots[i].bytes, static_cast<std::int64_t>(arguments[i].size()));
       std::copy(arguments[i].begin(), arguments[i].end(), launch.params.begin() + slots[i].offset);
     }
-    expect_clean(machine.launch(launch), {});
+    expect_clean(machine.launch(launch, options), options);
   }
   template <class T>
   static std::vector<T> download(const Machine& machine, std::uint64_t address, std::size_t count) {
@@ -125,6 +126,75 @@ TEST_F(Compilers, CuteDslReversesThroughSharedMemory) {
   const std::vector<float> y = download<float>(machine, out, 512);
   for (std::size_t i = 0; i < 512; ++i)
     EXPECT_EQ(y[i], static_cast<float>(i / 128 * 128 + 127 - i % 128));
+}
+
+TEST_F(Compilers, CuteDslTakesNormsOfRowsThatCpAsyncBrought) {
+  for (const Options& o : schedules()) {
+    Machine machine(ptx::parse_target("sm_90a"));
+    arguments.clear();
+    std::vector<float> x(3 * 1024);
+    std::array<double, 3> squares{};
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      x[i] = static_cast<float>(i * 7 % 11);
+      squares[i / 1024] += double{x[i]} * x[i];
+    }
+    upload(machine, x);
+    const std::uint64_t out = output(machine, 12);
+    run(machine, {"ptx_cute_dsl/row_norms.ptx", {3, 1, 1}, {128, 1, 1}, 5120}, o);
+    const std::vector<float> y = download<float>(machine, out, 3);
+    for (std::size_t i = 0; i < 3; ++i)
+      EXPECT_EQ(y[i], std::sqrt(static_cast<float>(squares[i])));
+  }
+}
+
+/// The f16 of 0, 1, 2 or 3.
+std::uint16_t small_half(int v) {
+  constexpr std::uint16_t kBits[] = {0, 0x3c00, 0x4000, 0x4200};
+  return kBits[v];
+}
+
+/// Tiles of 64 x 64 f16 in the 128-byte swizzle.
+EncodedTensorMap tiles(std::uint64_t address, std::uint64_t rows, std::uint64_t columns) {
+  TensorMap map;
+  map.type = Type::f16;
+  map.rank = 2;
+  map.address = address;
+  map.extents = {columns, rows, 1, 1, 1};
+  map.strides = {2 * columns};
+  map.box = {64, 64, 1, 1, 1};
+  map.swizzle = TensorSwizzle::b128;
+  return encode_tensor_map(map);
+}
+
+/// A ring of tensor copies (PipelineTmaAsync) in front of wgmma, whose elected threads issue them.
+TEST_F(Compilers, CuteDslMultipliesMatricesOfTensorMaps) {
+  constexpr int kRows = 64, kColumns = 128, kDepth = 192;
+  const auto value = [](int i) { return i * 31 % 17 % 4; };
+  std::vector<std::uint16_t> a, b;
+  for (int i = 0; i < kRows * kDepth; ++i)
+    a.push_back(small_half(value(i)));
+  for (int i = 0; i < kColumns * kDepth; ++i)
+    b.push_back(small_half(value(i + 5)));
+  std::vector<float> c;
+  for (int i = 0; i < kRows * kColumns; ++i) {
+    int sum = 0;
+    for (int k = 0; k < kDepth; ++k)
+      sum += value(i / kColumns * kDepth + k) * value(i % kColumns * kDepth + k + 5);
+    c.push_back(static_cast<float>(sum));
+  }
+  for (const Options& o : schedules()) {
+    Machine machine(ptx::parse_target("sm_90a"));
+    arguments.clear();
+    const std::uint64_t at_a = upload(machine, a), at_b = upload(machine, b);
+    arguments.clear();
+    arg(std::uint8_t{0});
+    arg(tiles(at_a, kRows, kDepth));
+    arg(tiles(at_b, kColumns, kDepth));
+    const std::uint64_t out = output(machine, 4 * kRows * kColumns);
+    run(machine, {"ptx_cute_dsl/multiply.ptx", {1, 2, 1}, {128, 1, 1}, 33792}, o);
+    EXPECT_EQ(download<float>(machine, out, c.size()), c);
+    if (HasFailure()) return;
+  }
 }
 
 }  // namespace
