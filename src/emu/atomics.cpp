@@ -175,6 +175,7 @@ Flow exec_atomic(Exec& x, const Inst& in) {
   const OpInfo& info = *in.info;
   const bool red = info.opcode->row().opcode == "red";
   const int first = red ? 0 : 1;
+  if (others_look_first(x, in, first)) return Flow::stop;
   const Update u{x, in, info, first, first + 1, first + 2, red ? -1 : 0};
   std::uint32_t defined = x.defined(u.slot(u.value, 0));
   if (info.atom == AtomOp::cas) defined &= x.defined(u.slot(u.compare, 0));

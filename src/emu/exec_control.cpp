@@ -5,6 +5,7 @@
 #include "emu/decode.h"
 #include "emu/handlers.h"
 #include "emu/local.h"
+#include "emu/order.h"
 #include "emu/schedule.h"
 
 #include <algorithm>
@@ -55,6 +56,10 @@ Flow jump(Exec& x, std::uint32_t target, bool backward) {
   s.pc = target;
   if (!backward) return Flow::jump;
   ++s.branches;
+  if (s.looked_at != 0) {  // the loop that goes on may wait for that word
+    watch(x, s.looked_at);
+    s.looked_at = 0;
+  }
   if ((s.branches & 127) == 0 || s.spin_pc == x.pc || s.polled) {
     const bool spinning = spins(x);
     s.polled = false;

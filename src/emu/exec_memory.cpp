@@ -225,7 +225,10 @@ Flow exec_load(Exec& x, const Inst& in) {
 }
 
 Flow exec_store(Exec& x, const Inst& in) {
-  if (in.info->order != Order::weak) before_strong_write(x, in, 0);
+  if (in.info->order != Order::weak) {
+    if (others_look_first(x, in, 0)) return Flow::stop;
+    before_strong_write(x, in, 0);
+  }
   if (!store_row(x, in)) for_each_space(x, in, 0, 1, store_part);
   return Flow::next;
 }

@@ -92,6 +92,12 @@ struct AsyncOp {
   std::function<void()> deliver;
 };
 
+/// A warp that waits for a word. Due: it has not looked since the last release.
+struct Watcher {
+  Warp* warp = nullptr;
+  bool due = false;
+};
+
 /// Grids that run interleaved.
 struct Run {
   std::vector<std::unique_ptr<Grid>> grids;
@@ -109,8 +115,15 @@ struct Run {
   std::uint64_t timeout_version = 0;  ///< the version when only time-outs were left to wake
   int timeouts = 0;                   ///< how often that was so since the version changed
   std::uint32_t first_unordered = 0;  ///< blocks with lower numbers are known to all of these grids
-  bool phase_completed = false;       ///< of an mbarrier, since sleepers were woken
-  bool some_done = false;             ///< a block ended since drop_dead()
+  /// By word: warps that wait for it or may do so next. Each looks at what was released there
+  /// before it is written again: what they learn from it must not depend on when they happen to
+  /// run.
+  std::unordered_map<std::uint64_t, std::vector<Watcher>> watchers;
+  std::vector<Warp*> called;             ///< watchers that look before the running warp goes on
+  bool calling = false, looked = false;  ///< a called one runs; it has read such a word
+  std::uint32_t calls_left = 1U << 15;   ///< looking costs
+  bool phase_completed = false;          ///< of an mbarrier, since sleepers were woken
+  bool some_done = false;                ///< a block ended since drop_dead()
   std::deque<std::unique_ptr<AsyncOp>> async;
   std::unordered_map<std::uint64_t, SyncWord> sync_words;  ///< by address (shared: with block)
   std::unordered_set<std::uint64_t> edited_maps;           ///< tensor maps that no fence published

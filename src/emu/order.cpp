@@ -38,6 +38,27 @@ bool same_audience(const Released& a, const Released& b) {
   return a.block == b.block;
 }
 
+/// A release: whoever waits for the word is due to look, and so is who counts there.
+void call_watchers(Exec& x, std::uint64_t key, bool counts) {
+  if (counts) watch(x, key);
+  if (x.run->watchers.empty()) return;
+  const auto it = x.run->watchers.find(key);
+  if (it == x.run->watchers.end()) return;
+  for (Watcher& w : it->second)
+    w.due = true;
+}
+
+void has_looked(Exec& x, std::uint64_t key) {
+  x.split->looked_at = key;
+  x.run->looked = x.run->calling;
+  if (x.run->watchers.empty()) return;
+  const auto it = x.run->watchers.find(key);
+  if (it == x.run->watchers.end()) return;
+  for (Watcher& w : it->second) {
+    if (w.warp == x.warp) w.due = false;
+  }
+}
+
 template <class Each>
 void for_each_word(Exec& x, const Inst& in, int operand, Each each) {
   const Addresses a = read_addresses(x, in, operand);
@@ -66,6 +87,32 @@ std::uint64_t word_key(const Exec& x, Space space, std::uint64_t address, std::u
   return std::uint64_t{1} << 63 | size | block << 24 | (address & 0xffffff);
 }
 
+void watch(Exec& x, std::uint64_t key) {
+  constexpr std::size_t kMostWords = 1024, kMostWarps = 64;  // more would cost too much
+  if (x.run->calls_left == 0) return;
+  const bool full = x.run->watchers.size() >= kMostWords;
+  if (full && x.run->watchers.find(key) == x.run->watchers.end()) return;
+  auto& watchers = x.run->watchers[key];
+  if (watchers.size() >= kMostWarps) return;
+  const bool known = std::any_of(watchers.begin(), watchers.end(),
+                                 [&](const Watcher& w) { return w.warp == x.warp; });
+  if (!known) watchers.push_back({x.warp, false});
+}
+
+bool others_look_first(Exec& x, const Inst& in, int operand) {
+  Run& run = *x.run;
+  if (run.calling || run.watchers.empty() || run.calls_left == 0) return false;
+  for_each_word(x, in, operand, [&](unsigned, std::uint64_t key) {
+    const auto it = run.watchers.find(key);
+    if (it == run.watchers.end()) return;
+    for (Watcher& w : it->second) {
+      if (w.due && w.warp != x.warp) run.called.push_back(w.warp);
+      w.due = w.due && w.warp == x.warp;
+    }
+  });
+  return !run.called.empty();
+}
+
 void release_word(Exec& x, unsigned lane, std::uint64_t key, const OpInfo& info, bool keep) {
   Knowledge& k = x.warp->clocks.lane(lane);
   if (keep && !releases(info.order) && !k.fenced) return;
@@ -89,12 +136,15 @@ void release_word(Exec& x, unsigned lane, std::uint64_t key, const OpInfo& info,
   for (Released& old : word.released) {
     if (!same_audience(old, r)) continue;
     old.snapshot = join(old.snapshot, r.snapshot);
+    call_watchers(x, key, keep);
     return;
   }
   word.released.push_back(std::move(r));
+  call_watchers(x, key, keep);
 }
 
 void acquire_word(Exec& x, unsigned lane, std::uint64_t key, const OpInfo& info) {
+  has_looked(x, key);
   if (x.run->sync_words.empty()) return;
   auto it = x.run->sync_words.find(key);
   if (it == x.run->sync_words.end()) return;

@@ -8,6 +8,7 @@
 #include "emu/grid.h"
 #include "emu/wgmma.h"
 
+#include <algorithm>
 #include <bit>
 
 namespace tilewright::emu::detail {
@@ -128,6 +129,7 @@ std::uint32_t run_split(Exec& x, std::uint32_t budget, std::uint32_t limit_pc) {
     } else if (flow == Flow::stop) {
       break;
     }
+    if (x.run->looked) break;
   }
   return used;
 }
@@ -149,18 +151,56 @@ void stop_grid(Grid& grid) { grid.stopped = true; }
 
 namespace {
 
+/// Runs some split of a warp for at most `budget` instructions. False: none can run.
+bool run_some_split(Exec& x, Run& run, Warp& warp, std::uint32_t& budget) {
+  std::uint32_t limit_pc = 0;
+  const std::size_t index = choose(run, warp, limit_pc);
+  if (index == warp.splits.size()) return false;
+  bind_split(x, warp, index);
+  const std::uint32_t used = run_split(x, budget, limit_pc);
+  run.steps += used;
+  x.grid->report.steps += used;
+  budget -= std::min(used, budget);
+  return true;
+}
+
+/// Splits that wait for memory look at it again.
+void look_again(Run& run, Warp& warp) {
+  bool woken = false, waits = false;
+  for (Split& s : warp.splits) {
+    if (s.wait != Wait::memory) continue;
+    (s.asleep ? waits : woken) = true;
+    if (!s.asleep) s.wait = Wait::none;
+  }
+  if (woken && !waits) std::erase(run.spinning, &warp);
+  run.make_ready(warp);
+}
+
+/// Warps that watch a word which is about to be written run until they have read it.
+void run_called(Exec& x, Run& run) {
+  constexpr std::uint32_t kLook = 64;
+  run.calling = true;
+  for (Warp* w : run.called) {
+    const Grid& grid = *w->block->grid;
+    if (run.calls_left == 0 || w->block->done || grid.stopped || w->splits.empty()) continue;
+    --run.calls_left;
+    look_again(run, *w);
+    std::uint32_t budget = kLook;
+    while (budget > 0 && !run.looked && !grid.stopped && !w->block->done) {
+      if (!run_some_split(x, run, *w, budget)) break;
+    }
+    run.looked = false;
+  }
+  run.called.clear();
+  run.calling = false;
+}
+
 /// Runs a warp for at most `budget` instructions; returns how many are left when it waits or ends.
 std::uint32_t run_warp(Exec& x, Run& run, Warp& warp, std::uint32_t budget) {
   Grid& grid = *warp.block->grid;
   while (budget > 0 && !grid.stopped) {
-    std::uint32_t limit_pc = 0;
-    const std::size_t index = choose(run, warp, limit_pc);
-    if (index == warp.splits.size()) return budget;
-    bind_split(x, warp, index);
-    const std::uint32_t used = run_split(x, budget, limit_pc);
-    run.steps += used;
-    grid.report.steps += used;
-    budget -= std::min(used, budget);
+    if (!run_some_split(x, run, warp, budget)) return budget;
+    if (!run.called.empty()) run_called(x, run);
     if (warp.block->done) return std::max(budget, 1U);
   }
   return budget;

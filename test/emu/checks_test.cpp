@@ -126,6 +126,24 @@ std::vector<Row> half_rows() {
   };
 }
 
+/// Two blocks swap numbers in global memory. `meetings`: after the writes, and after the reads.
+std::string swap_of_blocks(int meetings) {
+  std::string text =
+      "mul.wide.u32 %rd20, %r1, 4;\nadd.s64 %rd21, %rd0, %rd20;\nxor.b32 %r2, %r1, 1;\n"
+      "mul.wide.u32 %rd22, %r2, 4;\nadd.s64 %rd23, %rd0, %rd22;\nst.global.u32 [%rd21], %r1;\n";
+  for (int i = 1; i <= 3; ++i) {
+    const std::string n = std::to_string(i);
+    if (i == 2) text += "ld.global.u32 %r4, [%rd23];\n";
+    if (i == 3) text += "st.global.u32 [%rd21], %r4;\n";
+    if (i == 2 && meetings == 2) continue;
+    text += "fence.acq_rel.gpu;\nred.relaxed.gpu.global.add.u32 [%rd1], 1;\nL" + n +
+            ":\nld.relaxed.gpu.global.u32 %r3, [%rd1];\nsetp.lt.u32 %p1, %r3, " +
+            (i == 3 ? std::to_string(2 * meetings) : std::to_string(2 * i)) + ";\n@%p1 bra L" + n +
+            ";\nfence.acq_rel.gpu;\n";
+  }
+  return text;
+}
+
 std::vector<Row> race_rows() {
   const std::string reversed =
       "st.shared.u32 [%r12], %r0;\n{SYNC}sub.s32 %r13, 63, %r0;\nshl.b32 %r14, %r13, 2;\n"
@@ -192,6 +210,12 @@ std::vector<Row> race_rows() {
         {},
         {64, 1, 1}},
        "race, unordered"},
+      {"blocks meet before and after they read",
+       {swap_of_blocks(3), "", {8, 4}, {2, 1, 1}, {1, 1, 1}},
+       ""},
+      {"blocks that read late do not hide that they never met",
+       {swap_of_blocks(2), "", {8, 4}, {2, 1, 1}, {1, 1, 1}},
+       "race"},
       {"a flag released at gpu scope",
        {with(flag, "st.release.gpu.global.u32 [%rd1], 1;\n"), "", {4, 4, 4}, {2, 1, 1}, {1, 1, 1}},
        ""},
