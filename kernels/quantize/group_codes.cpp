@@ -52,6 +52,11 @@ Value any_of(std::span<const Value> conditions) {
   return conditions.front() || any_of(conditions.subspan(1));
 }
 
+Value all_of(std::span<const Value> conditions) {
+  if (conditions.size() == 1) return conditions.front();
+  return conditions.front() && all_of(conditions.subspan(1));
+}
+
 /// The codes, or zeros: by whole words of them.
 Fragment zero_unless(const Value& condition, const Fragment& codes) {
   int all = codes.size() * storage_bits(codes.type());
@@ -159,7 +164,7 @@ Value larger(const Value& a, const Value& b) { return max(a, b, NanMode::propaga
 // unit beside it, and not with a scale of e4m3, where b and the scale have 7 bits, and b times it
 // is a number of f32.
 Quotient::Quotient(Division division, const Value& scale) : division_(division), scale_(scale) {
-  if (division == Division::exact || division == Division::whole_row) return;
+  if (division == Division::exact || division == Division::by_parts) return;
   inverse_.emplace(inverse_of(division, scale));
   if (division == Division::corrected) divisor_.emplace(finite_or_zero(scale));
   if (division == Division::two_products) {
@@ -172,7 +177,7 @@ Quotient::Quotient(Division division, const Value& scale) : division_(division),
 Value Quotient::operator()(const Value& v) const {
   switch (division_) {
     case Division::exact:
-    case Division::whole_row:
+    case Division::by_parts:
       return v / scale_;
     case Division::product:
       return v * *inverse_;
@@ -191,29 +196,43 @@ Value Quotient::operator()(const Value& v) const {
 // one of those is a boundary of codes, there are few such quotients, which are all tested. The
 // first part is not above the reciprocal, and the second above 0, so that infinity and -0 stay.
 std::vector<Fragment> Quotient::codes(const std::vector<Fragment>& elements, Type element) const {
-  const auto coded = [&](auto&& quotient) {
-    std::vector<Fragment> computed;
-    for (const Fragment& each : elements)
-      computed.push_back(map(each, quotient).to(element));
-    return computed;
-  };
-  if (division_ != Division::exact && division_ != Division::whole_row) return coded(*this);
+  return codes({*this}, elements, element);
+}
+
+std::vector<Fragment> Quotient::codes(const std::vector<Quotient>& quotients,
+                                      const std::vector<Fragment>& elements, Type element) {
+  const std::size_t each = elements.size() / quotients.size();
+  const Division division = quotients.front().division_;
   std::vector<Fragment> codes;
-  for (const Fragment& each : elements)
-    codes.emplace_back(element, each.size());
-  const auto assign = [&](const std::vector<Fragment>& computed) {
-    for (std::size_t i = 0; i < codes.size(); ++i)
-      codes[i].assign(computed[i]);
+  if (division != Division::exact && division != Division::by_parts) {
+    for (std::size_t i = 0; i < elements.size(); ++i)
+      codes.push_back(map(elements[i], quotients[i / each]).to(element));
+    return codes;
+  }
+  for (const Fragment& access : elements)
+    codes.emplace_back(element, access.size());
+  const auto assign = [&](std::size_t group, auto&& quotient) {
+    for (std::size_t i = group * each; i < (group + 1) * each; ++i)
+      codes[i].assign(map(elements[i], quotient).to(element));
   };
-  const Value not_large = scale_ <= 0x1p100f;
-  if_(division_ == Division::exact ? scale_ >= 0x1p-92f && not_large : not_large, [&] {
-    const TwoParts inverse = two_parts(scale_);
-    assign(coded([&](const Value& v) { return fma(v, inverse.most, v * inverse.rest); }));
+  std::vector<Value> usual;
+  for (const Quotient& quotient : quotients) {
+    const Value fits = quotient.scale_ <= 0x1p100f;
+    usual.push_back(division == Division::exact ? quotient.scale_ >= 0x1p-92f && fits : fits);
+  }
+  if_(all_of(usual), [&] {
+    for (std::size_t i = 0; i < quotients.size(); ++i) {
+      const TwoParts inverse = two_parts(quotients[i].scale_);
+      assign(i, [&](const Value& v) { return fma(v, inverse.most, v * inverse.rest); });
+    }
   }).else_([&] {
-    if (division_ == Division::exact) {
-      assign(coded([&](const Value& v) { return divided(v, scale_); }));
-    } else {
-      assign(coded(Quotient(Division::corrected, scale_)));
+    for (std::size_t i = 0; i < quotients.size(); ++i) {
+      const Value& scale = quotients[i].scale_;
+      if (division == Division::exact) {
+        assign(i, [&](const Value& v) { return divided(v, scale); });
+      } else {
+        assign(i, Quotient(Division::corrected, scale));
+      }
     }
   });
   return codes;
@@ -301,19 +320,15 @@ std::vector<Fragment> codes_of(const std::vector<GroupCodes>& groups,
   };
   std::vector<Fragment> codes;
   if (coding.element != e2m1) {
-    for (std::size_t i = 0; i < groups.size(); ++i) {
-      const GroupCodes& group = groups[i];
-      std::vector<Fragment> scaled;
-      for (std::size_t j = 0; j < wide.size(); ++j)
-        if (&group_of(j) == &group) scaled.push_back(group.scaled(wide[j]));
-      if (group.quotient_) {
-        for (const Fragment& each : group.quotient_->codes(scaled, coding.element))
-          codes.push_back(each);
-      } else {
-        for (const Fragment& each : scaled)
-          codes.push_back(group.kept(each.to(coding.element)));
-      }
-    }
+    std::vector<Fragment> scaled;
+    for (std::size_t i = 0; i < wide.size(); ++i)
+      scaled.push_back(group_of(i).scaled(wide[i]));
+    std::vector<Quotient> quotients;
+    for (const GroupCodes& group : groups)
+      if (group.quotient_) quotients.push_back(*group.quotient_);
+    if (!quotients.empty()) return Quotient::codes(quotients, scaled, coding.element);
+    for (std::size_t i = 0; i < wide.size(); ++i)
+      codes.push_back(group_of(i).kept(scaled[i].to(coding.element)));
     return codes;
   }
   std::vector<Fragment> parts;

@@ -12,9 +12,9 @@ namespace tilewright {
 
 /// How elements are divided by their scale. All but `product` give the codes of `exact`.
 enum class Division : std::uint8_t {
-  exact,         ///< any operands: products with two parts, or a call for odd scales
-  corrected,     ///< by the reciprocal, then a correction: scales of 2^-92 and more, to e4m3
-  whole_row,     ///< the same, but by products with two parts up to a scale of 2^100
+  exact,      ///< any operands: products with two parts, or a call for odd scales
+  corrected,  ///< by the reciprocal, then a correction: scales of 2^-92 and more, to e4m3
+  by_parts,   ///< the same, by products with two parts up to a scale of 2^100: one branch for all
   two_products,  ///< by a reciprocal in two parts: scales of e4m3, to codes of e2m1
   product        ///< by the reciprocal: powers of two, and `exact=false`
 };
@@ -30,6 +30,9 @@ class Quotient {
   Value operator()(const Value& v) const;
   /// The quotients as codes.
   std::vector<Fragment> codes(const std::vector<Fragment>& elements, Type element) const;
+  /// By several scales, as many accesses by each one after the other.
+  static std::vector<Fragment> codes(const std::vector<Quotient>& quotients,
+                                     const std::vector<Fragment>& elements, Type element);
 
  private:
   Division division_;

@@ -53,8 +53,7 @@ std::optional<QuantOutputPlan> plan_quant_output(const QuantOutputTensors& tenso
   config.coding = {coding.format, t.q->type, t.scales->type, coding.rule, coding.layout};
   config.rounded = options.from == QuantFrom::f32 ? f32 : rows.type;
   config.division = division_of(config.coding, coding.exact, coding.floor);
-  if (config.division == Division::corrected && coding.format == QuantFormat::fp8_token)
-    config.division = Division::whole_row;
+  if (config.division == Division::corrected) config.division = Division::by_parts;
   config.h = rows.shape[1];
   config.group = group_elems(coding.format, config.h);
   t.scales = scales_view(*t.scales, config.coding, *t.q, caller);

@@ -153,7 +153,7 @@ ReshapeAndCachePlan plan_reshape_and_cache(const DeviceProperties& device,
 }
 
 std::string ReshapeAndCachePlan::key() const {
-  std::string text = "reshape_and_cache/3 t=" + std::to_string(config.threads) + "x" +
+  std::string text = "reshape_and_cache/4 t=" + std::to_string(config.threads) + "x" +
                      std::to_string(config.turns) + (config.wide_index ? " wide" : "");
   for (const CachePart& part : config.parts) {
     text += " " + std::to_string(part.heads) + "x" + std::to_string(part.d) +
