@@ -269,8 +269,8 @@ class LargeBatch : public ConvVerifyKernel {
     for (QkWork& each : loads.qk)
       load_history(row, each.conv);
     load_history(row, loads.tile.v);
-    // In 128 registers a thread, those of the gates have to be free before convolutions.
-    const bool gates_first = c_.tiling.warps == 16 || c_.tiling.blocks_per_sm > 1;
+    // Where threads have few registers, those of the gates have to be free before convolutions.
+    const bool gates_first = c_.tiling.warps > 8 || c_.tiling.blocks_per_sm > 1;
     if (gates_first) finish_gate(row, shared, tile, loads.tile);
     for (const QkWork& each : loads.qk)
       finish_qk(row, shared, each);
