@@ -111,10 +111,10 @@ class Checks {
     s_.d = mixed.shape[1];
     std::int64_t qk = s_.d - s_.v_heads * s_.v;
     s_.heads = qk / (2 * s_.k);
-    bool heads_fit = qk > 0 && qk % (2 * s_.k) == 0 && s_.v_heads % s_.heads == 0;
+    bool heads_fit = s_.v_heads > 0 && qk > 0 && qk % (2 * s_.k) == 0 && s_.v_heads % s_.heads == 0;
     if (!heads_fit || s_.v_heads > kMaxHeads) {
       fail("mixed_qkv is " + to_string(mixed) + " and ssm_states " + to_string(states) +
-           "; D must be 2 H K + HV V with HV a multiple of H");
+           "; D must be 2 H K + HV V with HV a multiple of H, and both at least 1");
     }
     if (s_.n > 0 && mixed.shape[0] % s_.n != 0) {
       fail("mixed_qkv is " + to_string(mixed) + " for N = " + std::to_string(s_.n) +

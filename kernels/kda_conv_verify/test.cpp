@@ -145,6 +145,9 @@ TEST_F(KdaConvVerify, RefusesWhatItCannotTake) {
   EXPECT_EQ(refusal_with(random("ssm_states", f32, {2, 1, 128, 96})),
             "kda_conv_verify: ssm_states is f32[2,1,128,96]; K must be 64 or 128 and V a multiple "
             "of 32 for this kernel");
+  EXPECT_EQ(refusal_with(random("ssm_states", f32, {2, 0, 128, 128})),
+            "kda_conv_verify: mixed_qkv is bf16[4,384] and ssm_states f32[2,0,128,128]; D must be "
+            "2 H K + HV V with HV a multiple of H, and both at least 1");
   EXPECT_EQ(refusal_with(random("mixed_qkv", bf16, {5, 384})),
             "kda_conv_verify: mixed_qkv is bf16[5,384] for N = 2; it must have N T rows");
   EXPECT_EQ(refusal_with(random("a", bf16, {2, 2, 1, 64})),
