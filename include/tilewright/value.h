@@ -35,8 +35,8 @@ class Value {
   /// Takes a snapshot of the register.
   // NOLINTNEXTLINE(google-explicit-constructor): reads as an expression
   Value(const Var& var, SourceLoc at = SourceLoc::here());
-  Value& operator=(const Value&) =
-      delete;  // "assign to a Var: a Value is what an expression computed"
+  // Compilers show this line where one is assigned, as in a C++ loop that accumulates.
+  Value& operator=(const Value&) = delete;  // what changes is a Var: assign to one of those
   ~Value() = default;
 
   Type type() const { return type_; }

@@ -117,6 +117,12 @@ namespace {
 /// Refuses a tile that is known to lie outside: where there is one tile along a mode, its stride is
 /// 0, and any other would be that one again.
 void require_tile(const Tensor& tensor, const Shape& tile, const Coord& at_block, SourceLoc at) {
+  if (tile.rank() > tensor.shape().rank()) {
+    throw Error(ErrorKind::user,
+                "local_tile: the tile " + to_string(tile) + " has more modes than the tensor's " +
+                    to_string(tensor.shape()) + "; give one extent a mode",
+                at);
+  }
   if (!at_block.is_tuple() || !tile.is_tuple()) return;
   for (int i = 0; i < std::min({at_block.rank(), tile.rank(), tensor.shape().rank()}); ++i) {
     if (!at_block[i].is_int() || !tile[i].is_int()) continue;
