@@ -160,8 +160,9 @@ class TopkKernel {
     }
   }
 
-  /// Experts of groups that are not kept count as -infinity. A group's score is the sum of its two
-  /// best experts, a NaN among them -infinity; equal scores go to the lower group.
+  /// Experts of groups that are not kept count as -infinity, but a NaN stays one: it must not weigh
+  /// either. A group's score is the sum of its two best experts, a NaN among them -infinity; equal
+  /// scores go to the lower group.
   void mask_groups() {
     std::vector<TopTwo> singles;
     for (const Var& key : keys_)
@@ -177,7 +178,7 @@ class TopkKernel {
     Value sum = c_.group_size() == 1 ? score(best) : score(best) + score(second);
     Value kept = better_groups(key_of(sum)) < c_.topk_group;
     for (Var& key : keys_)
-      key = select(kept || key == kTaken, key, constant(u32, kMinusInfinity));
+      key = select(kept || key <= kNan, key, constant(u32, kMinusInfinity));
   }
 
   /// How many groups come before the lane's: its lanes share the comparisons.

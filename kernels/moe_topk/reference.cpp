@@ -32,7 +32,7 @@ double group_score(std::vector<double> scores) {
                             : static_cast<double>(static_cast<float>(scores[0] + scores[1]));
 }
 
-/// Scores outside the best groups become -infinity.
+/// Scores outside the best groups become -infinity; a NaN stays behind it.
 void mask_groups(const MoeTopkOptions& options, std::vector<double>& scores) {
   auto groups = static_cast<std::size_t>(options.groups);
   std::size_t size = scores.size() / groups;
@@ -42,8 +42,12 @@ void mask_groups(const MoeTopkOptions& options, std::vector<double>& scores) {
     of_groups.push_back(group_score({begin, begin + static_cast<std::ptrdiff_t>(size)}));
   }
   std::vector<std::size_t> order = ranked(of_groups);
-  for (std::size_t i = static_cast<std::size_t>(options.topk_group); i < groups; ++i)
-    std::fill_n(scores.begin() + static_cast<std::ptrdiff_t>(order[i] * size), size, -kInfinity);
+  for (std::size_t i = static_cast<std::size_t>(options.topk_group); i < groups; ++i) {
+    const auto begin = scores.begin() + static_cast<std::ptrdiff_t>(order[i] * size);
+    std::replace_if(
+        begin, begin + static_cast<std::ptrdiff_t>(size),
+        [](double score) { return !std::isnan(score); }, -kInfinity);
+  }
 }
 
 struct Row {

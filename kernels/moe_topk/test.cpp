@@ -180,6 +180,22 @@ TEST_F(MoeTopk, PutsNanBehindMinusInfinityWithoutWeight) {
   }
 }
 
+TEST_F(MoeTopk, PutsNanOfMaskedGroupsBehindTheirOtherExpertsWithoutWeight) {
+  // Group 1 is kept; of group 0, expert 1 is chosen behind it, before both NaN.
+  std::vector<Array> given{logits({NAN, -1, NAN, 2, 3, 4})};
+  for (const char* k : {"5", "6"}) {
+    for (const char* renormalize : {"true", "false"}) {
+      Options options = {
+          {"k", k}, {"scoring", "sigmoid"}, {"groups", "2"}, {"renormalize", renormalize}};
+      std::vector<double> ids = ids_of(given, options), weights = weights_of(given, options);
+      ids.resize(5);
+      weights.erase(weights.begin(), weights.begin() + 4);
+      EXPECT_EQ(ids, (std::vector<double>{5, 4, 3, 1, 0}));
+      EXPECT_EQ(weights, std::vector<double>(weights.size(), 0));
+    }
+  }
+}
+
 TEST_F(MoeTopk, GivesDistinctIdsWithoutWeightForARowOfNan) {
   for (const char* scoring : {"softmax", "softmax_selected", "sigmoid"}) {
     for (const char* renormalize : {"true", "false"}) {
