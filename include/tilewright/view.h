@@ -29,7 +29,8 @@ struct View {
 /// negative extent, or a tensor whose bytes do not fit 63 bits.
 View make_view(std::uint64_t address, Type type, std::span<const std::int64_t> shape,
                SourceLoc at = SourceLoc::here());
-/// The same with strides in elements. Pre: as many strides as extents.
+/// The same with strides in elements, which count only where there are elements. Pre: as many
+/// strides as extents.
 View make_view(std::uint64_t address, Type type, std::span<const std::int64_t> shape,
                std::span<const std::int64_t> stride, SourceLoc at = SourceLoc::here());
 

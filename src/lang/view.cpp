@@ -30,6 +30,15 @@ bool offsets(const View& view, std::int64_t& low, std::int64_t& high) {
   return true;
 }
 
+/// The strides of a view without elements, whatever a library gives them: NumPy's are 0.
+void set_row_major(View& view) {
+  std::int64_t step = 1;
+  for (auto i = static_cast<std::size_t>(view.rank); i-- > 0;) {
+    view.stride[i] = step;
+    if (__builtin_mul_overflow(step, std::max<std::int64_t>(view.shape[i], 1), &step)) step = 1;
+  }
+}
+
 }  // namespace
 
 int storage_bits(Type type) {
@@ -54,9 +63,13 @@ View make_view(std::uint64_t address, Type type, std::span<const std::int64_t> s
     view.shape[i] = shape[i];
     view.stride[i] = stride[i];
   }
+  if (size(view) == 0) {
+    set_row_major(view);
+    return view;
+  }
   std::int64_t low = 0;
   std::int64_t high = 0;
-  if (size(view) != 0 && (!offsets(view, low, high) || high > kMost / 16 || low < -(kMost / 16))) {
+  if (!offsets(view, low, high) || high > kMost / 16 || low < -(kMost / 16)) {
     throw Error(ErrorKind::user,
                 "view: shape " + list_text(shape) + " with strides " + list_text(stride) +
                     " reaches beyond 63-bit addresses",

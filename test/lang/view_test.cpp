@@ -34,6 +34,11 @@ TEST(View, PrintsStridesThatLeaveGaps) {
   EXPECT_EQ(to_string(view), "f32[4,128]:[256,1]");
 }
 
+TEST(View, StridesWithoutElementsDoNotCount) {
+  const Ints shape{0, 8, 3};
+  EXPECT_EQ(make_view(64, Type::f32, shape, Ints{0, 0, 0}), make_view(64, Type::f32, shape));
+}
+
 TEST(View, StridesOfExtentOneAreFree) {
   EXPECT_TRUE(is_row_major(make_view(0, Type::f32, Ints{1, 8}, Ints{77, 1})));
 }
