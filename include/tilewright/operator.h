@@ -41,8 +41,11 @@ struct TensorSpec {
 
 enum class OptionType : std::uint8_t { real, integer, boolean, choice, text };
 
+std::string_view name(Role role);        ///< "input", "output", "inout"
+std::string_view name(OptionType type);  ///< "number", "integer", "boolean", "choice", "text"
+
 /// One option. `words` are all values of a choice, and values that a number may have besides
-/// numbers ("auto", "none").
+/// numbers ("auto", "none"). A number or an integer without a default has to be given.
 struct OptionSpec {
   std::string_view name = {};
   OptionType type = OptionType::real;
@@ -51,6 +54,10 @@ struct OptionSpec {
   double least = -std::numeric_limits<double>::infinity();
   double most = std::numeric_limits<double>::infinity();
   std::string_view doc = {};
+
+  bool is_required() const {
+    return default_text.empty() && (type == OptionType::real || type == OptionType::integer);
+  }
 };
 
 struct Schema {
@@ -91,6 +98,7 @@ class Arguments {
   const View* find(std::string_view name) const;    ///< null: absent. Throws for an unknown name
   const View& tensor(std::string_view name) const;  ///< throws if absent
 
+  /// Throws Error(user) for an option that is required and not given, as real_or_word() does.
   double real(std::string_view option) const;
   std::int64_t integer(std::string_view option) const;
   bool boolean(std::string_view option) const;
@@ -116,6 +124,7 @@ class Arguments {
     double number = 0;
     std::int64_t integer = 0;
     bool is_word = false;
+    bool is_given = false;  ///< or has a default
     std::string text;
   };
   std::size_t tensor_index(std::string_view name, SourceLoc at) const;

@@ -147,8 +147,7 @@ struct Checks {
 
 std::int64_t local_experts(const MoeDispatchOptions& options, SourceLoc at) {
   rows::Caller caller{"moe_dispatch", at};
-  if (options.experts < 1)
-    caller.refuse("experts=" + std::to_string(options.experts) + "; say how many there are");
+  check_range("experts", options.experts, 1, kMaxDispatchExpertsOfAll, caller);
   check_range("first_expert", options.first_expert, 0, options.experts - 1, caller);
   std::int64_t most = options.experts - options.first_expert;
   std::int64_t local = options.local_experts < 0 ? most : options.local_experts;

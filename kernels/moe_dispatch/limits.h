@@ -6,6 +6,8 @@
 
 namespace tilewright {
 
+/// Of all ranks: the first one's counter is a literal behind every expert's address, in 32 bits.
+inline constexpr std::int64_t kMaxDispatchExpertsOfAll = 1 << 20;
 inline constexpr std::int64_t kMaxDispatchExperts = 4096;  ///< of a rank: counters in shared memory
 inline constexpr std::int64_t kMaxDispatchChoices = std::int64_t{1} << 30;             ///< T K
 inline constexpr std::int64_t kMaxDispatchRows = (std::int64_t{1} << 31) - (1 << 20);  ///< M

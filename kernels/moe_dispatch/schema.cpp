@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The operator moe_dispatch as the command line and bindings see it.
+#include "kernels/moe_dispatch/limits.h"
 #include "kernels/moe_dispatch/reference.h"
 #include "kernels/rows/row_schema.h"
 
@@ -57,7 +58,6 @@ constexpr std::array<TensorSpec, 11> kTensors{{
     integers("total_rows", "1", "rows with padding"),
 }};
 
-constexpr std::array<std::string_view, 1> kRequired{"required"};
 constexpr std::array<std::string_view, 1> kAll{"all"};
 constexpr std::array<std::string_view, 2> kOrders{"stable", "unordered"};
 constexpr std::array<std::string_view, 6> kVariants{
@@ -65,9 +65,8 @@ constexpr std::array<std::string_view, 6> kVariants{
 constexpr std::array<OptionSpec, 7> kOptions{{
     {.name = "experts",
      .type = OptionType::integer,
-     .default_text = "required",
-     .words = kRequired,
      .least = 1,
+     .most = static_cast<double>(kMaxDispatchExpertsOfAll),
      .doc = "of all ranks"},
     {.name = "block",
      .type = OptionType::integer,
@@ -123,10 +122,8 @@ std::ptrdiff_t word_index(const std::array<std::string_view, N>& words, std::str
 }
 
 MoeDispatchOptions options_of(const Arguments& arguments) {
-  std::optional<std::int64_t> experts = arguments.integer_or_word("experts");
-  if (!experts) arguments.fail("option 'experts' is missing; give how many experts there are");
   return {
-      .experts = *experts,
+      .experts = arguments.integer("experts"),
       .block = arguments.integer("block"),
       .first_expert = arguments.integer("first_expert"),
       .local_experts = arguments.integer_or_word("local_experts").value_or(-1),

@@ -246,7 +246,11 @@ TEST_F(MoeDispatch, GivesTheSameRowsInEverySchedule) {
 TEST_F(MoeDispatch, RefusesWhatItCannotDispatch) {
   std::vector<Array> given = inputs({});
   EXPECT_EQ(refusal(dispatch, given),
-            "moe_dispatch: option 'experts' is missing; give how many experts there are");
+            "moe_dispatch: option 'experts' is missing; it must be an integer of at least 1 and at "
+            "most 1048576");
+  EXPECT_EQ(refusal(dispatch, given, {{"experts", "4294967304"}, {"first_expert", "4294967296"}}),
+            "moe_dispatch: option 'experts' is '4294967304'; it must be an integer of at least 1 "
+            "and at most 1048576");
   EXPECT_EQ(refusal(dispatch, given, {{"experts", "8"}, {"first_expert", "8"}}),
             "moe_dispatch: first_expert=8; it must be 0 to 7");
   EXPECT_EQ(

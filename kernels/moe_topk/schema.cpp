@@ -44,17 +44,10 @@ constexpr std::array<TensorSpec, 6> kTensors{{
     {.name = "weights", .role = Role::output, .shape = "T,KS", .types = kF32, .doc = "of the ids"},
 }};
 
-constexpr std::array<std::string_view, 1> kRequired{"required"};
 constexpr std::array<std::string_view, 3> kScorings{"softmax", "softmax_selected", "sigmoid"};
 constexpr std::array<std::string_view, 2> kIdTypes{"s32", "s64"};
 constexpr std::array<OptionSpec, 9> kOptions{{
-    {.name = "k",
-     .type = OptionType::integer,
-     .default_text = "required",
-     .words = kRequired,
-     .least = 1,
-     .most = 64,
-     .doc = "experts of a token"},
+    {.name = "k", .type = OptionType::integer, .least = 1, .most = 64, .doc = "experts of a token"},
     {.name = "scoring",
      .type = OptionType::choice,
      .default_text = "softmax",
@@ -116,9 +109,7 @@ Scoring scoring_of(const Arguments& arguments) {
 }
 
 MoeTopkOptions options_of(const Arguments& arguments) {
-  std::optional<std::int64_t> k = arguments.integer_or_word("k");
-  if (!k) arguments.fail("option 'k' is missing; give how many experts a token goes to");
-  return {.k = *k,
+  return {.k = arguments.integer("k"),
           .scoring = scoring_of(arguments),
           .renormalize = arguments.boolean("renormalize"),
           .groups = arguments.integer("groups"),

@@ -280,7 +280,7 @@ TEST_F(MoeTopk, LaunchesNothingForNoTokens) {
 TEST_F(MoeTopk, RefusesWhatItCannotRoute) {
   std::vector<Array> given = {random("logits", bf16, {2, 12})};
   EXPECT_EQ(refusal(topk, given),
-            "moe_topk: option 'k' is missing; give how many experts a token goes to");
+            "moe_topk: option 'k' is missing; it must be an integer of at least 1 and at most 64");
   EXPECT_EQ(refusal(topk, given, {{"k", "13"}}), "moe_topk: k=13; it must be 1 to 12");
   EXPECT_EQ(refusal(topk, given, {{"k", "2"}, {"scoring", "sigmoid"}, {"groups", "5"}}),
             "moe_topk: groups=5; it must divide the 12 experts");

@@ -11,7 +11,7 @@ def schema(operator: Callable[..., Any]) -> Dict[str, Any]:
 def _allowed(option):
     if option["type"] == "boolean":
         return "True or False"
-    text = {"real": "a number", "integer": "an integer", "choice": "", "text": "a text"}[option["type"]]
+    text = {"number": "a number", "integer": "an integer", "choice": "", "text": "a text"}[option["type"]]
     if option["least"] > float("-inf"):
         text += f" of at least {option['least']:g}"
     if option["most"] < float("inf"):
@@ -21,8 +21,10 @@ def _allowed(option):
 
 
 def default_of(option):
-    """The default as Python has it."""
+    """The default as Python has it; None where there is none: the option has to be given."""
     text = option["default"]
+    if text is None:
+        return None
     if option["type"] == "boolean":
         return text in ("true", "1")
     if option["type"] in ("choice", "text") or text in option["words"]:
@@ -50,7 +52,8 @@ def describe(schema):
         lines += ["", "Options:"]
     for option in schema["options"]:
         doc = f": {option['doc']}" if option["doc"] else ""
-        lines.append(f"    {option['name']}={default_of(option)!r} ({_allowed(option)}){doc}")
+        default = "" if option["default"] is None else f"={default_of(option)!r}"
+        lines.append(f"    {option['name']}{default} ({_allowed(option)}{', required' * (not default)}){doc}")
     return "\n".join(lines)
 
 
@@ -62,7 +65,7 @@ def parameters_of(schema):
         required += 1
     positional = [(each, "None" if i >= required else None) for i, each in enumerate(inputs)]
     keywords = [(each, "None") for each in schema["tensors"] if each["role"] == "output"]
-    keywords += [(each, repr(default_of(each))) for each in schema["options"]]
+    keywords += [(each, None if each["default"] is None else repr(default_of(each))) for each in schema["options"]]
     return positional, keywords
 
 

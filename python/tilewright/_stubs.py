@@ -3,7 +3,7 @@
 import pathlib
 import sys
 
-_TYPES = {"boolean": "bool", "integer": "int", "real": "float", "text": "str"}
+_TYPES = {"boolean": "bool", "integer": "int", "number": "float", "text": "str"}
 
 
 def _annotation(spec, default):

@@ -12,7 +12,7 @@ from . import ops
 from ._documentation import default_of
 from ._frameworks import adapter_of
 
-_OPTION_TYPES = {"boolean": "bool", "integer": "int", "real": "float", "choice": "str", "text": "str"}
+_OPTION_TYPES = {"boolean": "bool", "integer": "int", "number": "float", "choice": "str", "text": "str"}
 _adapter = adapter_of(torch.Tensor)
 
 
@@ -23,6 +23,8 @@ def _is_made(tensor):
 
 def _option(option):
     kind, default = _OPTION_TYPES[option["type"]], default_of(option)
+    if default is None:
+        return f"{kind} {option['name']}"
     if option["words"] and kind in ("int", "float"):
         return f"{kind}? {option['name']}=None" if isinstance(default, str) else f"{kind}? {option['name']}={default}"
     if kind == "str":

@@ -10,34 +10,6 @@
 namespace tilewright::cli {
 namespace {
 
-std::string_view role_name(Role role) {
-  switch (role) {
-    case Role::input:
-      return "input";
-    case Role::output:
-      return "output";
-    case Role::inout:
-      return "inout";
-  }
-  return "";
-}
-
-std::string_view type_name(OptionType type) {
-  switch (type) {
-    case OptionType::real:
-      return "number";
-    case OptionType::integer:
-      return "integer";
-    case OptionType::boolean:
-      return "boolean";
-    case OptionType::choice:
-      return "choice";
-    case OptionType::text:
-      return "text";
-  }
-  return "";
-}
-
 std::string types_text(const TensorSpec& spec) {
   std::string text;
   for (Type type : spec.types)
@@ -58,7 +30,7 @@ std::string details(const Schema& schema) {
   Columns tensors;
   for (const TensorSpec& spec : schema.tensors) {
     const std::string optional = spec.presence == Presence::optional ? ", optional" : "";
-    tensors.add({std::string(spec.name), std::string(role_name(spec.role)) + optional,
+    tensors.add({std::string(spec.name), std::string(name(spec.role)) + optional,
                  "[" + std::string(spec.shape) + "]", types_text(spec), std::string(spec.doc)});
   }
   text += "tensors\n" + tensors.text("  ");
@@ -66,10 +38,14 @@ std::string details(const Schema& schema) {
   for (const OptionSpec& spec : schema.options) {
     const std::string words = words_text(spec);
     const std::string kind = spec.type == OptionType::choice ? words
-                             : words.empty()                 ? std::string(type_name(spec.type))
-                                             : std::string(type_name(spec.type)) + "|" + words;
-    options.add({std::string(spec.name) + "=" + std::string(spec.default_text), kind,
-                 std::string(spec.doc)});
+                             : words.empty()                 ? std::string(name(spec.type))
+                                             : std::string(name(spec.type)) + "|" + words;
+    if (spec.is_required()) {
+      options.add({std::string(spec.name), kind + ", required", std::string(spec.doc)});
+    } else {
+      options.add({std::string(spec.name) + "=" + std::string(spec.default_text), kind,
+                   std::string(spec.doc)});
+    }
   }
   return schema.options.empty() ? text : text + "options\n" + options.text("  ");
 }
@@ -83,7 +59,7 @@ Json json_of(const Schema& schema) {
     for (Type type : spec.types)
       types.push_back(name(type));
     json["tensors"].push_back({{"name", spec.name},
-                               {"role", role_name(spec.role)},
+                               {"role", name(spec.role)},
                                {"optional", spec.presence == Presence::optional},
                                {"shape", spec.shape},
                                {"types", types},
@@ -92,8 +68,8 @@ Json json_of(const Schema& schema) {
   for (const OptionSpec& spec : schema.options) {
     json["options"].push_back(
         {{"name", spec.name},
-         {"type", type_name(spec.type)},
-         {"default", spec.default_text},
+         {"type", name(spec.type)},
+         {"default", spec.is_required() ? Json() : Json(spec.default_text)},
          {"words", std::vector<std::string_view>(spec.words.begin(), spec.words.end())},
          {"doc", spec.doc}});
   }

@@ -43,8 +43,8 @@ std::string range_text(const OptionSpec& spec) {
 std::string values_text(const OptionSpec& spec) {
   if (spec.type == OptionType::choice) return joined(spec.words);
   if (spec.type == OptionType::boolean) return "true, false";
-  if (spec.type == OptionType::text) return "text";
-  std::string text = spec.type == OptionType::integer ? "integer" : "number";
+  if (spec.type == OptionType::text) return std::string(name(spec.type));
+  std::string text(name(spec.type));
   if (const std::string range = range_text(spec); !range.empty()) text += " " + range;
   return spec.words.empty() ? text : text + ", or " + joined(spec.words);
 }
@@ -71,8 +71,9 @@ std::string options_text(const Schema& schema) {
   if (schema.options.empty()) return "";
   std::string text = "\n| option | default | values | |\n|---|---|---|---|\n";
   for (const OptionSpec& spec : schema.options) {
-    text += "|" + cell("`" + std::string(spec.name) + "`") + cell(spec.default_text) +
-            cell(values_text(spec)) + cell(spec.doc) + "\n";
+    text += "|" + cell("`" + std::string(spec.name) + "`") +
+            cell(spec.is_required() ? "required" : spec.default_text) + cell(values_text(spec)) +
+            cell(spec.doc) + "\n";
   }
   return text;
 }

@@ -17,9 +17,7 @@ nb::str to_str(std::string_view text) { return nb::str(text.data(), text.size())
 nb::dict dict_of(const TensorSpec& spec) {
   nb::dict dict;
   dict["name"] = spec.name;
-  dict["role"] = spec.role == Role::input    ? "input"
-                 : spec.role == Role::output ? "output"
-                                             : "inout";
+  dict["role"] = to_str(name(spec.role));
   dict["optional"] = spec.presence == Presence::optional;
   dict["shape"] = spec.shape;
   nb::list types;
@@ -31,27 +29,11 @@ nb::dict dict_of(const TensorSpec& spec) {
   return dict;
 }
 
-const char* word(OptionType type) {
-  switch (type) {
-    case OptionType::real:
-      return "real";
-    case OptionType::integer:
-      return "integer";
-    case OptionType::boolean:
-      return "boolean";
-    case OptionType::choice:
-      return "choice";
-    case OptionType::text:
-      return "text";
-  }
-  return "";
-}
-
 nb::dict dict_of(const OptionSpec& spec) {
   nb::dict dict;
   dict["name"] = spec.name;
-  dict["type"] = word(spec.type);
-  dict["default"] = spec.default_text;
+  dict["type"] = to_str(name(spec.type));
+  dict["default"] = spec.is_required() ? nb::object(nb::none()) : to_str(spec.default_text);
   nb::list words;
   for (std::string_view each : spec.words)
     words.append(to_str(each));

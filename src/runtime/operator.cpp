@@ -75,10 +75,39 @@ bool is_output(const TensorSpec& spec) { return spec.role != Role::input; }
 
 }  // namespace
 
+std::string_view name(Role role) {
+  switch (role) {
+    case Role::input:
+      return "input";
+    case Role::output:
+      return "output";
+    case Role::inout:
+      return "inout";
+  }
+  return "";
+}
+
+std::string_view name(OptionType type) {
+  switch (type) {
+    case OptionType::real:
+      return "number";
+    case OptionType::integer:
+      return "integer";
+    case OptionType::boolean:
+      return "boolean";
+    case OptionType::choice:
+      return "choice";
+    case OptionType::text:
+      return "text";
+  }
+  return "";
+}
+
 Arguments::Arguments(const Schema& schema)
     : schema_(&schema), tensors_(schema.tensors.size()), options_(schema.options.size()) {
-  for (const OptionSpec& spec : schema.options)
-    set_option(spec.name, spec.default_text);
+  for (const OptionSpec& spec : schema.options) {
+    if (!spec.is_required()) set_option(spec.name, spec.default_text);
+  }
 }
 
 void Arguments::fail(std::string_view what, SourceLoc at) const {
@@ -118,6 +147,7 @@ void Arguments::set_option(std::string_view name, std::string_view text, SourceL
   const OptionSpec& spec = schema_->options[index];
   OptionValue value;
   value.text = text;
+  value.is_given = true;
   value.is_word = std::find(spec.words.begin(), spec.words.end(), text) != spec.words.end();
   bool good = value.is_word || spec.type == OptionType::text;
   if (!good && spec.type == OptionType::boolean) {
@@ -169,6 +199,10 @@ const View& Arguments::tensor(std::string_view name) const {
 const Arguments::OptionValue& Arguments::option(std::string_view name, OptionType type) const {
   const std::size_t index = option_index(name, {});
   TW_ASSERT(schema_->options[index].type == type, "an operator reads an option by its own type");
+  if (!options_[index].is_given) {
+    fail("option '" + std::string(name) + "' is missing; it must be " +
+         allowed(schema_->options[index]));
+  }
   return options_[index];
 }
 

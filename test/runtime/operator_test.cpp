@@ -25,6 +25,7 @@ constexpr OptionSpec kOptions[] = {
     {"flag", OptionType::boolean, "false", {}},
     {"style", OptionType::choice, "neox", kStyles},
     {"note", OptionType::text, "", {}},
+    {"k", OptionType::integer, {}, {}, 1, 8, "how many"},
 };
 constexpr Schema kSchema = {"norm", 1, "y = x", "a norm", kTensors, kOptions};
 
@@ -50,6 +51,16 @@ TEST(Arguments, OptionsHaveDefaults) {
   EXPECT_EQ(arguments.integer_or_word("warps"), std::nullopt);
   EXPECT_FALSE(arguments.boolean("flag"));
   EXPECT_EQ(arguments.text("style"), "neox");
+}
+
+TEST(Arguments, ANumberWithoutADefaultHasToBeGiven) {
+  Arguments arguments(kSchema);
+  EXPECT_EQ(message_of([&] { arguments.integer("k"); }),
+            "norm: option 'k' is missing; it must be an integer of at least 1 and at most 8");
+  EXPECT_EQ(message_of([&] { arguments.set_option("k", "0"); }),
+            "norm: option 'k' is '0'; it must be an integer of at least 1 and at most 8");
+  arguments.set_option("k", "3");
+  EXPECT_EQ(arguments.integer("k"), 3);
 }
 
 TEST(Arguments, OptionsAreReadAsTheyAreTyped) {
@@ -83,7 +94,8 @@ TEST(Arguments, WrongOptionsSayWhatIsAllowed) {
        "of auto"},
       {"flag", "maybe", "norm: option 'flag' is 'maybe'; it must be true or false"},
       {"style", "gpt", "norm: option 'style' is 'gpt'; it must be one of neox, interleaved"},
-      {"epsilon", "1", "norm: no option is named 'epsilon'; it has eps, warps, flag, style, note"},
+      {"epsilon", "1",
+       "norm: no option is named 'epsilon'; it has eps, warps, flag, style, note, k"},
   };
   for (const Row& row : rows) {
     Arguments arguments(kSchema);
@@ -168,7 +180,7 @@ TEST(Problem, WrongTextsAreRefused) {
   EXPECT_EQ(message("x=half"), "norm: 'x' is 'half'; it is a tensor and takes a type: bf16, f32");
   EXPECT_EQ(message("K=1"),
             "norm: 'K' is no size, tensor or option; sizes: T, H; tensors: x, w, ids, y; options: "
-            "eps, warps, flag, style, note");
+            "eps, warps, flag, style, note, k");
   EXPECT_EQ(message_of([] { parse_problem(kSchema, "T=1").size("H"); }),
             "problem: size H is not given; add H=NUMBER");
 }
