@@ -105,6 +105,15 @@ def test_attributes_read_what_the_exchange_api_reads(device):
     ("quantize", lambda x, w: ((x,), {"format": "mxfp4"})),
     ("qk_norm", lambda x, w: ((x.view(3, 2, 128).clone(), x.view(3, 2, 128)[:, :1].clone()), {})),
     ("moe_topk", lambda x, w: ((x[:, :8].float(),), {"k": 2})),
+    ("moe_combine", lambda x, w: ((x, x.new_tensor([2, 0, 1], dtype=torch.int32), x[:, :1].float()),
+                                  {"accumulate": True, "out": x.clone()})),
+    ("lightning_attention", lambda x, w: ((*[x[:, None, :64].contiguous()] * 3, w[:1].float().abs()),
+                                          {"state": x.new_zeros(3, 1, 64, 64, dtype=torch.float32)})),
+    ("gated_delta_rule", lambda x, w: ((*[x[:, None, :64].contiguous()] * 3, *[x[:, :1].float().sigmoid()] * 2,
+                                        x.new_zeros(3, 1, 64, 64, dtype=torch.float32)), {"mode_": "decode"})),
+    ("reshape_and_cache", lambda x, w: ((*[x[:, None, :64].contiguous()] * 2, torch.arange(3, device=x.device), None, None,
+                                         *(x.new_zeros(2, 2, 1, 64) for _ in range(2))), {})),
+    ("rope_table", lambda x, w: ((x.new_empty(16, 64, dtype=torch.float32),), {"max_position": 16, "rotary_dim": 64})),
 ])
 def test_registration_is_sound(device, name, make):
     args, options = make(*inputs(device))
