@@ -163,6 +163,9 @@ class Machine {
   /// Host access. Throws Error(user) outside an allocation. Bytes never written read as 0.
   void write(std::uint64_t address, std::span<const std::byte> bytes);
   void read(std::uint64_t address, std::span<std::byte> bytes) const;
+  /// The bytes keep what is in them, but a kernel that reads them before one writes them is
+  /// reported, as if they were fresh from allocate().
+  void forget(std::uint64_t address, std::int64_t bytes);
   /// `bytes` bytes of `pattern` (1, 2 or 4 bytes wide), without touching what is already so.
   void fill(std::uint64_t address, std::int64_t bytes, std::uint32_t pattern, int width = 1);
   void copy(std::uint64_t to, std::uint64_t from, std::int64_t bytes);

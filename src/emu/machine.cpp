@@ -103,6 +103,11 @@ void Machine::read(std::uint64_t address, std::span<std::byte> bytes) const {
   device_->memory->read(a, address, bytes);
 }
 
+void Machine::forget(std::uint64_t address, std::int64_t bytes) {
+  Allocation& a = checked(*device_, address, bytes, "forget");
+  device_->memory->forget(a, address, bytes);
+}
+
 void Machine::fill(std::uint64_t address, std::int64_t bytes, std::uint32_t pattern, int width) {
   if (width != 1 && width != 2 && width != 4) {
     fail("fill: the pattern has " + std::to_string(width) + " bytes; use 1, 2 or 4");

@@ -11,28 +11,33 @@ namespace {
 std::uint64_t low_bits(std::int64_t count) {
   return count >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << count) - 1;
 }
+
+/// Calls visit(word, mask) for the words of Page::init that have bits of the bytes.
+template <class Visit>
+void for_words(std::int64_t offset, std::int64_t bytes, const Visit& visit) {
+  while (bytes > 0) {
+    const std::int64_t bit = offset % 64;
+    const std::int64_t count = std::min<std::int64_t>(bytes, 64 - bit);
+    visit(static_cast<std::size_t>(offset / 64), low_bits(count) << bit);
+    offset += count;
+    bytes -= count;
+  }
+}
 }  // namespace
 
 bool Page::initialized(std::int64_t offset, std::int64_t bytes) const {
-  while (bytes > 0) {
-    const std::int64_t bit = offset % 64;
-    const std::int64_t count = std::min<std::int64_t>(bytes, 64 - bit);
-    const std::uint64_t mask = low_bits(count) << bit;
-    if ((init[static_cast<std::size_t>(offset / 64)] & mask) != mask) return false;
-    offset += count;
-    bytes -= count;
-  }
-  return true;
+  bool all = true;
+  for_words(offset, bytes,
+            [&](std::size_t word, std::uint64_t mask) { all &= (init[word] & mask) == mask; });
+  return all;
 }
 
 void Page::set_initialized(std::int64_t offset, std::int64_t bytes) {
-  while (bytes > 0) {
-    const std::int64_t bit = offset % 64;
-    const std::int64_t count = std::min<std::int64_t>(bytes, 64 - bit);
-    init[static_cast<std::size_t>(offset / 64)] |= low_bits(count) << bit;
-    offset += count;
-    bytes -= count;
-  }
+  for_words(offset, bytes, [&](std::size_t word, std::uint64_t mask) { init[word] |= mask; });
+}
+
+void Page::set_uninitialized(std::int64_t offset, std::int64_t bytes) {
+  for_words(offset, bytes, [&](std::size_t word, std::uint64_t mask) { init[word] &= ~mask; });
 }
 
 Memory::~Memory() {
@@ -138,6 +143,17 @@ void Memory::write(Allocation& allocation, std::uint64_t address,
     page.set_initialized(static_cast<std::int64_t>(offset), static_cast<std::int64_t>(count));
     address += count;
     bytes = bytes.subspan(count);
+  }
+}
+
+void Memory::forget(Allocation& allocation, std::uint64_t address, std::int64_t bytes) {
+  while (bytes > 0) {
+    const auto offset = static_cast<std::int64_t>((address - allocation.base) % kPageBytes);
+    const std::int64_t count = std::min<std::int64_t>(bytes, kPageBytes - offset);
+    if (readable(allocation, address) != nullptr)
+      writable(allocation, address).set_uninitialized(offset, count);
+    address += static_cast<std::uint64_t>(count);
+    bytes -= count;
   }
 }
 

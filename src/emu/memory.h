@@ -29,6 +29,7 @@ struct Page {
 
   bool initialized(std::int64_t offset, std::int64_t bytes) const;
   void set_initialized(std::int64_t offset, std::int64_t bytes);
+  void set_uninitialized(std::int64_t offset, std::int64_t bytes);
 };
 
 struct Chunk {
@@ -91,6 +92,8 @@ struct Memory {
 
   void write(Allocation& allocation, std::uint64_t address, std::span<const std::byte> bytes);
   void read(const Allocation& allocation, std::uint64_t address, std::span<std::byte> bytes) const;
+  /// Bytes that were written count as never written, with their values.
+  void forget(Allocation& allocation, std::uint64_t address, std::int64_t bytes);
   void fill(Allocation& allocation, std::uint64_t address, std::int64_t bytes,
             std::uint32_t pattern, int width);
 

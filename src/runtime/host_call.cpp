@@ -3,6 +3,7 @@
 #include "runtime/host_call.h"
 
 #include "tilewright/buffer.h"
+#include "tilewright/emulator.h"
 #include "tilewright/stream.h"
 
 #include <algorithm>
@@ -37,8 +38,7 @@ std::vector<Region> regions_of(std::span<const HostTensor> tensors) {
   for (const HostTensor& tensor : tensors) {
     const ByteRange range = byte_range(tensor.view);
     if (range.begin == range.end) continue;
-    const bool gaps = !is_row_major(tensor.view);  // copied back with what lies between
-    all.push_back({range, tensor.role != Role::output || gaps, tensor.role != Role::input});
+    all.push_back({range, tensor.role != Role::output, tensor.role != Role::input});
   }
   std::sort(all.begin(), all.end(),
             [](const Region& a, const Region& b) { return a.host.begin < b.host.begin; });
@@ -56,13 +56,16 @@ std::vector<Region> regions_of(std::span<const HostTensor> tensors) {
   return merged;
 }
 
+/// Outputs, too: what a kernel leaves alone, and what lies between rows, is as it was. That it
+/// reads none of it is for the emulator to see.
 void copy_in(const Device& device, std::vector<Region>& regions) {
   for (Region& region : regions) {
-    const auto bytes = static_cast<std::int64_t>(host_bytes(region).size() + region.offset());
-    region.copy.emplace(device, bytes);
-    if (region.read) {
-      region.copy->upload(host_bytes(region), static_cast<std::int64_t>(region.offset()));
-    }
+    const auto bytes = static_cast<std::int64_t>(host_bytes(region).size());
+    const auto offset = static_cast<std::int64_t>(region.offset());
+    region.copy.emplace(device, bytes + offset);
+    region.copy->upload(host_bytes(region), offset);
+    if (region.read || device.kind() != DeviceKind::emulated) continue;
+    device.emulator().forget(region.copy->address() + region.offset(), bytes);
   }
 }
 
