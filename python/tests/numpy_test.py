@@ -40,6 +40,31 @@ def test_bf16_may_be_given_as_its_bits(rng):
     numpy.testing.assert_array_equal(of_bits.view(numpy.uint16), tilewright.ops.rms_norm(x, w).view(numpy.uint16))
 
 
+def test_fp4_codes_are_pairs_in_bytes():
+    # Magnitudes that e2m1 has, the largest 6 in each group of 32: scales of 1, and codes without rounding.
+    values = [0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6] * 4
+    x = numpy.array([values, values[::-1]], numpy.float32)
+    codes, scales = tilewright.ops.quantize(x, format="mxfp4")
+    assert isinstance(codes, tilewright.Fp4Pairs) and codes.shape == (2, 64) and codes.bytes.dtype == numpy.uint8
+    assert codes.bytes[0, :8].tolist() == [0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc, 0xfe]
+    numpy.testing.assert_array_equal(tilewright.ops.dequantize(codes, scales, format="mxfp4", out_type="f32"), x)
+    given = tilewright.Fp4Pairs(numpy.zeros((2, 48), numpy.uint8)[:, :32])  # with gaps between the rows
+    assert tilewright.ops.quantize(x, format="mxfp4", q=given)[0] is given
+    numpy.testing.assert_array_equal(given.bytes, codes.bytes)
+
+
+@pytest.mark.parametrize("codes, text", [
+    (tilewright.Fp4Pairs(numpy.zeros((2, 32), numpy.int8)), "tensor q: has pairs of e2m1 in s8[2,32]; they must be in u8, "
+                                                            "side by side along the last mode"),
+    (numpy.zeros((2, 64), ml_dtypes.float4_e2m1fn), "an array has the dtype float4_e2m1fn, whose elements take a byte each; "
+                                                    "give pairs in bytes as tilewright.Fp4Pairs(array of uint8)"),
+])
+def test_other_fp4_codes_are_refused(codes, text):
+    with pytest.raises(ValueError) as error:
+        tilewright.ops.dequantize(codes, numpy.ones((2, 2), ml_dtypes.float8_e8m0fnu), format="mxfp4", out_type="f32")
+    assert text in str(error.value)
+
+
 def test_several_outputs_are_a_tuple_in_the_schemas_order(rng):
     x = rng.standard_normal((2, 128), dtype=numpy.float32)
     codes, scales = tilewright.ops.quantize(x, format="fp8_block")
@@ -75,6 +100,22 @@ def test_outputs_follow_the_problem_whatever_was_called_before():
     assert tilewright.ops.rms_norm(half, out_type="as_x").dtype == numpy.float16
     y, rstd = tilewright.ops.rms_norm(half, rstd=True)
     assert y.shape == (2, 64) and rstd.shape == (2,)
+
+
+def test_arrays_without_rows_are_read_whatever_their_strides():
+    empty = numpy.empty((0, 64), numpy.float32)  # NumPy gives these strides of 0
+    assert tilewright.ops.rms_norm(empty).shape == (0, 64)
+    ids, weights = tilewright.ops.moe_topk(empty, k=4)
+    assert ids.shape == weights.shape == (0, 4)
+    counts, offsets, total = (tilewright.ops.moe_dispatch(empty, ids, experts=3)[i] for i in (1, 2, 4))
+    assert not counts.any() and not offsets.any() and not total.any()
+
+
+def test_what_an_operator_leaves_alone_in_a_given_output_is_kept():
+    x, ids = numpy.ones((3, 8), numpy.float32), numpy.zeros((3, 1), numpy.int32)
+    rows = numpy.full((4, 8), 7, numpy.float32)
+    tilewright.ops.moe_dispatch(x, ids, experts=1, block=2, x_perm=rows)
+    assert (rows[:3] == 1).all() and (rows[3] == 7).all()  # padding
 
 
 def test_strided_rows_are_read_and_their_gaps_kept(rng):
@@ -131,6 +172,11 @@ def test_other_threads_run_meanwhile():
     (lambda x: tilewright.ops.tile_copy(x, x), "tile_copy: takes at most 1 tensors by position, not 2; outputs and "
                                                "options are keywords"),
     (lambda x: tilewright.ops.rms_norm(), "rms_norm: tensor 'x' is missing"),
+    (lambda x: tilewright.ops.moe_topk(x), "moe_topk: option 'k' is missing; it must be an integer of at least 1 and at "
+                                           "most 64"),
+    (lambda x: tilewright.ops.moe_topk(x, k=0), "moe_topk: option 'k' is '0'; it must be an integer of at least 1 and "
+                                                "at most 64"),
+    (lambda x: tilewright.ops.rope_table(), "rope_table: no tensor is given; give the output that is to be written"),
     (lambda x: tilewright.ops.rms_norm(x, x=x), "rms_norm: 'x' is given twice"),
     (lambda x: tilewright.ops.rms_norm(x, eps=-1), "rms_norm: option 'eps' is '-1'; it must be a finite number of at "
                                                    "least 0"),

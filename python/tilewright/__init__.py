@@ -10,8 +10,9 @@ from ._core import version as __version__
 from ._documentation import schema
 from ._emulate import Report, emulate, use_emulator
 from ._findings import Finding, FindingsError, Place
+from ._frameworks import Fp4Pairs
 from ._layout import Layout, layout, layout_functions
 from ._machine import doctor, tune
 
-__all__ = ["Finding", "FindingsError", "Layout", "Place", "Report", "cache", "dependent_launches", "doctor",
+__all__ = ["Finding", "FindingsError", "Fp4Pairs", "Layout", "Place", "Report", "cache", "dependent_launches", "doctor",
            "emulate", "layout", "layout_functions", "ops", "schema", "tune", "use_emulator"]

@@ -2,13 +2,40 @@
 """How tensors of each library are read and made; called by the extension module.
 
 An adapter has ``maker(type, device)`` (device -1: the host), a function that makes an uninitialised tensor of a shape,
-and may have ``like(tensor)``, which makes one like a contiguous tensor; ``zeros(bytes, device)``,
-``uses_streams``, and where the library's types have no C exchange API of DLPack either ``describe(tensor)``,
+and may have ``maker_here(type, shape, device)``, a function and its arguments that make one where ``current_device()``
+is the device, or None; ``zeros(bytes, device)``, ``uses_streams``, and where the library's types have no C exchange API of DLPack either ``describe(tensor)``,
 (address, type, shape, strides in elements, read-only, device), or ``capsule(tensor)``, a DLPack capsule; and
 ``stream(device)``, a handle of CUDA's.
 """
 import functools
 import sys
+from dataclasses import dataclass
+from typing import Any, Tuple
+
+
+@dataclass(frozen=True, eq=False)
+class Fp4Pairs:
+    """Codes of fp4 (e2m1), two in each byte of an array of uint8, the first in the low bits.
+
+    For libraries without a dtype of such pairs: NumPy, CuPy, JAX. Operators take it as a tensor, and make one where an
+    output has the type e2m1.
+    """
+    bytes: Any
+
+    @property
+    def shape(self) -> Tuple[int, ...]:
+        """Of the codes: the last mode is twice that of the bytes."""
+        *front, last = self.bytes.shape
+        return (*front, 2 * last)
+
+
+def _pairs_maker(make):
+    """Makes Fp4Pairs of a shape by a function that makes arrays of uint8."""
+    def of(shape):
+        if shape[-1] % 2 != 0:
+            raise ValueError(f"fp4 codes of shape {shape} do not fill bytes: the last extent is odd")
+        return Fp4Pairs(make((*shape[:-1], shape[-1] // 2)))
+    return of
 
 # Names of dtypes in NumPy and ml_dtypes, and what the library calls them.
 _TYPES = {
@@ -22,6 +49,9 @@ _BITS_OF_UNSIGNED = {"bf16": "uint16", "e4m3": "uint8", "e5m2": "uint8", "ue8m0"
 
 def _type_of(dtype_name):
     name = _TYPES.get(dtype_name)
+    if dtype_name == "float4_e2m1fn":
+        raise ValueError("an array has the dtype float4_e2m1fn, whose elements take a byte each; give pairs in bytes as "
+                         "tilewright.Fp4Pairs(array of uint8)")
     if name is None:
         raise ValueError(f"an array has the dtype {dtype_name}, which no operator takes; "
                          f"they take {', '.join(_TYPES)}")
@@ -60,6 +90,8 @@ class _NumPy:
         return address, _type_of(array.dtype.name), array.shape, _strides(array), read_only, -1
 
     def maker(self, name, device):
+        if name == "e2m1":
+            return _pairs_maker(self.maker("u8", device))
         numpy = sys.modules["numpy"]
         return functools.partial(numpy.empty, dtype=_numpy_dtype(numpy, name))
 
@@ -70,7 +102,10 @@ class _Torch:
     def __init__(self):
         import torch
         self._torch = torch
-        self.like = torch.empty_like
+        # What the code that torch.compile generates allocates by: without a parser of arguments and a dispatcher.
+        guards = getattr(getattr(torch._C, "_dynamo", None), "guards", None)
+        self._strided = {where: getattr(guards, f"_empty_strided_{where}", None) for where in ("cpu", "cuda")}
+        self.current_device = getattr(torch._C, "_cuda_getDevice", None)
         self._dtypes = {ours: getattr(torch, theirs) for ours, theirs in _NAMES.items() if hasattr(torch, theirs)}
         self._names = {dtype: ours for ours, dtype in self._dtypes.items()}
         self._names[torch.bool] = "u8"
@@ -115,6 +150,15 @@ class _Torch:
         empty = functools.partial(self._torch.empty, dtype=self.dtype(name), device=self._device(device))
         return empty if name != "e2m1" else lambda shape: empty(self.shape(shape, name))
 
+    def maker_here(self, name, shape, device):
+        make = self._strided["cpu" if device < 0 else "cuda"]
+        if make is None or device >= 0 and self.current_device is None:
+            return None
+        shape, strides = self.shape(tuple(shape), name), [1]
+        for extent in shape[:0:-1]:
+            strides.insert(0, strides[0] * max(extent, 1))
+        return make, (shape, tuple(strides[:len(shape)]), self.dtype(name))
+
     def zeros(self, size, device):
         return self._torch.zeros(size, dtype=self._torch.uint8, device=self._device(device))
 
@@ -138,6 +182,9 @@ class _CuPy:
         return array.data.ptr, _type_of(array.dtype.name), array.shape, _strides(array), False, array.device.id
 
     def maker(self, name, device):
+        if name == "e2m1":
+            return _pairs_maker(self.maker("u8", device))
+
         def make(shape):
             with self._cupy.cuda.Device(device):
                 return self._cupy.empty(shape, dtype)
@@ -164,6 +211,9 @@ class _JAX:
         return array.block_until_ready().__dlpack__()
 
     def maker(self, name, device):
+        if name == "e2m1":
+            return _pairs_maker(self.maker("u8", device))
+
         def make(shape):
             return jax.numpy.empty(shape, dtype, device=where).block_until_ready()
 

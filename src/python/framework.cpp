@@ -88,6 +88,31 @@ void set_view(const tw_tensor& given, const TensorSpec& spec, Tensor& tensor) {
   tensor.device_id = given.device_id;
 }
 
+/// Whether it is a tilewright.Fp4Pairs.
+bool is_pairs(nb::handle object) {
+  static PyObject* const type =
+      nb::object(nb::module_::import_("tilewright._frameworks").attr("Fp4Pairs")).release().ptr();
+  return reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == type;
+}
+
+/// Bytes as the pairs of e2m1 that they hold.
+View pairs_in(const View& bytes, const TensorSpec& spec) {
+  const auto rank = static_cast<std::size_t>(bytes.rank);
+  const bool side_by_side =
+      bytes.type == u8 && rank > 0 && (bytes.stride[rank - 1] == 1 || bytes.shape[rank - 1] == 1);
+  if (!side_by_side) {
+    refuse(spec, "has pairs of e2m1 in " + to_string(bytes) +
+                     "; they must be in u8, side by side along the last mode");
+  }
+  View view = bytes;
+  view.type = e2m1;
+  for (std::size_t i = 0; i + 1 < rank; ++i)
+    view.stride[i] *= 2;
+  view.shape[rank - 1] *= 2;
+  view.stride[rank - 1] = 1;
+  return view;
+}
+
 bool numpy_has(Type type) {
   switch (type) {
     case bf16:
@@ -123,14 +148,6 @@ nb::object shape_tuple(const std::vector<std::int64_t>& shape) {
   return tuple;
 }
 
-/// Whether the output is what a contiguous tensor like this one is. u8 may be another name of bool.
-bool is_like(const OutputSpec& output, const View& view) {
-  return output.type == view.type && view.type != u8 &&
-         std::equal(output.shape.begin(), output.shape.end(), view.shape.begin(),
-                    view.shape.begin() + view.rank) &&
-         is_row_major(view);
-}
-
 nb::object name_of(Type type) {
   const std::string_view text = name(type);
   return nb::str(text.data(), text.size());
@@ -143,7 +160,7 @@ Framework::Framework(nb::handle type, nb::object adapter)
   describe_ = attribute_or_none(adapter_, "describe");
   capsule_ = attribute_or_none(adapter_, "capsule");
   stream_ = attribute_or_none(adapter_, "stream");
-  like_ = attribute_or_none(adapter_, "like");
+  current_device_ = attribute_or_none(adapter_, "current_device");
   uses_streams_ = nb::cast<bool>(adapter_.attr("uses_streams"));
 }
 
@@ -153,6 +170,7 @@ const Framework& Framework::of(nb::handle tensor) {
   PyTypeObject* type = Py_TYPE(tensor.ptr());
   const auto found = known->find(type);
   if (found != known->end()) return *found->second;
+  if (is_pairs(tensor)) return of(tensor.attr("bytes"));
   nb::handle handle(reinterpret_cast<PyObject*>(type));
   nb::object adapter = nb::module_::import_("tilewright._frameworks").attr("adapter_of")(handle);
   return *known->emplace(type, new Framework(handle, std::move(adapter))).first->second;
@@ -181,6 +199,18 @@ void Framework::describe(nb::handle object, const TensorSpec& spec, Tensor& tens
 }
 
 Tensor Framework::read(nb::handle object, const TensorSpec& spec) const {
+  const bool bare = reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == type_.ptr();
+  Tensor tensor = read_bare(bare ? nb::borrow(object) : nb::object(object.attr("bytes")), spec);
+  if (bare) {
+    reinterpret_bits(spec, tensor.view);
+    return tensor;
+  }
+  tensor.view = pairs_in(tensor.view, spec);
+  tensor.owner = nb::borrow(object);
+  return tensor;
+}
+
+Tensor Framework::read_bare(nb::handle object, const TensorSpec& spec) const {
   Tensor tensor;
   tensor.owner = nb::borrow(object);
   if (api_ != nullptr) {
@@ -198,16 +228,31 @@ Tensor Framework::read(nb::handle object, const TensorSpec& spec) const {
     const std::string type = nb::cast<std::string>(nb::handle(type_).attr("__name__"));
     refuse(spec, "is a Python object of type " + type + "; give an array that has __dlpack__");
   }
-  reinterpret_bits(spec, tensor.view);
   return tensor;
 }
 
-nb::object Framework::empty(const OutputSpec& output, const Tensor& like) const {
-  if (!like_.is_none() && is_like(output, like.view)) return like_(like.owner);
+Maker Framework::maker(const OutputSpec& output, const Tensor& like) const {
   const int device = like.place == Place::host ? -1 : like.device_id;
-  nb::object& maker = makers_[{output.type, device}];
-  if (!maker.is_valid()) maker = adapter_.attr("maker")(name_of(output.type), device);
-  return maker(shape_tuple(output.shape));
+  const nb::object shape = shape_tuple(output.shape);
+  Maker maker{adapter_.attr("maker")(name_of(output.type), device), nb::make_tuple(shape), {}, {}};
+  const nb::object here = attribute_or_none(adapter_, "maker_here");
+  if (here.is_none()) return maker;
+  const nb::object ready = here(name_of(output.type), shape, device);
+  if (ready.is_none()) return maker;
+  maker.function_here = ready[0];
+  maker.arguments_here = ready[1];
+  return maker;
+}
+
+nb::object Framework::make(const Maker& maker, const Tensor& like) const {
+  const bool here =
+      maker.function_here.is_valid() &&
+      (like.place == Place::host || nb::cast<int>(current_device_()) == like.device_id);
+  const nb::object& function = here ? maker.function_here : maker.function;
+  const nb::object& arguments = here ? maker.arguments_here : maker.arguments;
+  const nb::object made = nb::steal(PyObject_Call(function.ptr(), arguments.ptr(), nullptr));
+  if (!made.is_valid()) throw nb::python_error();
+  return made;
 }
 
 nb::object Framework::zeros(std::int64_t bytes, int device_id) const {

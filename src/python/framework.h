@@ -6,13 +6,11 @@
 #include "tilewright/operator.h"
 
 #include <cstdint>
-#include <map>
 #include <nanobind/nanobind.h>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace tilewright::python {
 
@@ -28,19 +26,30 @@ struct Tensor {
   nanobind::object export_;  ///< what keeps an exported description alive
 };
 
+/// A call of Python's that makes a tensor of one type and shape without contents, got ready once.
+struct Maker {
+  nanobind::object function, arguments;
+  /// Another for when the library's current device is the tensor's; null where there is none.
+  nanobind::object function_here, arguments_here;
+};
+
 /// One library, from the adapter that tilewright._frameworks has for it.
 class Framework {
  public:
-  /// The library that a tensor's type comes from; remembered for each type.
+  /// The library that a tensor's type comes from, or that of the bytes of Fp4Pairs; remembered for
+  /// each type.
   static const Framework& of(nanobind::handle tensor);
 
   /// Throws Error(user) that names the tensor `spec` where it is none, or of a type or rank that
   /// the library does not have. Unsigned integers stand for the one type of the schema that NumPy
   /// lacks.
+  /// Pre: this is the library of the object.
   Tensor read(nanobind::handle object, const TensorSpec& spec) const;
 
-  /// A new tensor without contents in the place of `like`.
-  nanobind::object empty(const OutputSpec& output, const Tensor& like) const;
+  /// Of tensors in the place of `like`.
+  Maker maker(const OutputSpec& output, const Tensor& like) const;
+  /// Pre: `like` is in the place that the maker is for.
+  nanobind::object make(const Maker& maker, const Tensor& like) const;
   /// Bytes that are 0, on a GPU.
   nanobind::object zeros(std::int64_t bytes, int device_id) const;
   std::uint64_t address(nanobind::handle zeros) const;
@@ -51,10 +60,10 @@ class Framework {
 
  private:
   Framework(nanobind::handle type, nanobind::object adapter);
+  Tensor read_bare(nanobind::handle object, const TensorSpec& spec) const;
   void describe(nanobind::handle object, const TensorSpec& spec, Tensor& tensor) const;
 
-  nanobind::object type_, adapter_, describe_, capsule_, stream_, like_;
-  mutable std::map<std::pair<Type, int>, nanobind::object> makers_;  ///< under the GIL
+  nanobind::object type_, adapter_, describe_, capsule_, stream_, current_device_;
   bool uses_streams_ = true;
   const ExchangeApi* api_ = nullptr;
 };

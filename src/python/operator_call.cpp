@@ -23,6 +23,13 @@ namespace {
 
 nb::str to_str(std::string_view text) { return nb::str(text.data(), text.size()); }
 
+/// As keywords in a call are: found in a dict by their addresses.
+nb::object interned(std::string_view text) {
+  PyObject* object = to_str(text).release().ptr();
+  PyUnicode_InternInPlace(&object);
+  return nb::steal(object);
+}
+
 void set_option(Arguments& arguments, std::string_view name, nb::handle value) {
   if (value.is_none()) return;  // the default
   if (PyBool_Check(value.ptr())) {
@@ -180,13 +187,19 @@ void Call::make_outputs() {
     missing |= !slots_[i].tensor && spec(i).role != Role::input && may_be_made(i);
   }
   if (!missing) return;
-  const auto outputs = call_.outputs_of(arguments_, slots_, options_);
-  if (first_ == nullptr) arguments_.fail("no tensor is given", SourceLoc{});
-  for (const OutputSpec& output : *outputs) {
+  if (first_ == nullptr) {
+    arguments_.check(Arguments::Outputs::optional, SourceLoc{});
+    arguments_.fail("no tensor is given; give the output that is to be written", SourceLoc{});
+  }
+  const auto outputs = call_.outputs_of(arguments_, slots_, options_, *framework_, *first_);
+  for (std::size_t k = 0; k < outputs->specs.size(); ++k) {
+    const OutputSpec& output = outputs->specs[k];
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       if (spec(i).name != output.name || slots_[i].tensor) continue;
       if (!slots_[i].wanted && !is_made(output, spec(i))) continue;
-      set_tensor(i, framework_->empty(output, *first_));
+      std::optional<Maker>& maker = outputs->makers[k];
+      if (!maker) maker = framework_->maker(output, *first_);
+      set_tensor(i, framework_->make(*maker, *first_));
       slots_[i].made = true;
     }
   }
@@ -306,10 +319,10 @@ OperatorCall::OperatorCall(const Operator& op) : op_(op), defaults_(op.schema) {
   const Schema& schema = op.schema;
   for (std::size_t i = 0; i < schema.tensors.size(); ++i) {
     if (schema.tensors[i].role != Role::output) positional_.push_back(i);
-    keywords_[to_str(schema.tensors[i].name)] = i;
+    keywords_[interned(schema.tensors[i].name)] = i;
   }
   for (std::size_t i = 0; i < schema.options.size(); ++i)
-    keywords_[to_str(schema.options[i].name)] = schema.tensors.size() + i;
+    keywords_[interned(schema.options[i].name)] = schema.tensors.size() + i;
 }
 
 std::ptrdiff_t OperatorCall::find(nb::handle keyword) const {
@@ -317,16 +330,23 @@ std::ptrdiff_t OperatorCall::find(nb::handle keyword) const {
   return index == nullptr ? -1 : PyLong_AsSsize_t(index);
 }
 
-std::shared_ptr<const std::vector<OutputSpec>> OperatorCall::outputs_of(
-    const Arguments& arguments, std::span<const Slot> slots, const std::string& options) const {
+std::shared_ptr<const Outputs> OperatorCall::outputs_of(const Arguments& arguments,
+                                                        std::span<const Slot> slots,
+                                                        const std::string& options,
+                                                        const Framework& framework,
+                                                        const Tensor& first) const {
   constexpr std::size_t kMost = 8;  // a model calls an operator for few shapes
   for (const Seen& seen : seen_) {
-    if (seen.options == options &&
+    if (seen.options == options && seen.framework == &framework && seen.place == first.place &&
+        seen.device_id == first.device_id &&
         std::equal(slots.begin(), slots.end(), seen.tensors.begin(), is_like))
       return seen.outputs;
   }
   arguments.check(Arguments::Outputs::optional, SourceLoc{});
-  Seen seen{{}, options, std::make_shared<const std::vector<OutputSpec>>(op_.outputs(arguments))};
+  Outputs outputs{op_.outputs(arguments), {}};
+  outputs.makers.resize(outputs.specs.size());
+  Seen seen{{},          options,         &framework,
+            first.place, first.device_id, std::make_shared<const Outputs>(std::move(outputs))};
   for (const Slot& slot : slots)
     seen.tensors.push_back(slot.tensor ? std::optional(slot.tensor->view) : std::nullopt);
   if (seen_.size() < kMost) {

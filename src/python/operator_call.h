@@ -22,6 +22,12 @@ struct Given {
   nanobind::handle names;               ///< of the keywords: a tuple, or null where there are none
 };
 
+/// What a call makes for one problem in one place of a library, and how, once it was made.
+struct Outputs {
+  std::vector<OutputSpec> specs;
+  mutable std::vector<std::optional<Maker>> makers;  ///< one for each; under the GIL
+};
+
 /// One tensor of a call.
 struct Slot {
   std::optional<Tensor> tensor;
@@ -50,11 +56,11 @@ class OperatorCall {
 
   const Operator& op() const { return op_; }
   const Arguments& defaults() const { return defaults_; }
-  /// Operator::outputs after the schema's checks, remembered for the last few problems. `slots` and
-  /// `options`, the text of those that are given, are what decides about the outputs.
-  std::shared_ptr<const std::vector<OutputSpec>> outputs_of(const Arguments& arguments,
-                                                            std::span<const Slot> slots,
-                                                            const std::string& options) const;
+  /// Operator::outputs after the schema's checks, remembered for the last few problems. `slots`,
+  /// `options`, the text of those that are given, and the first tensor's place are what decides.
+  std::shared_ptr<const Outputs> outputs_of(const Arguments& arguments, std::span<const Slot> slots,
+                                            const std::string& options, const Framework& framework,
+                                            const Tensor& first) const;
   const std::vector<std::size_t>& positional() const { return positional_; }
   /// The index of a tensor, the number of tensors plus that of an option, or -1.
   std::ptrdiff_t find(nanobind::handle keyword) const;
@@ -67,7 +73,10 @@ class OperatorCall {
   struct Seen {
     std::vector<std::optional<View>> tensors;
     std::string options;
-    std::shared_ptr<const std::vector<OutputSpec>> outputs;
+    const Framework* framework = nullptr;
+    Place place = Place::host;
+    int device_id = 0;
+    std::shared_ptr<const Outputs> outputs;
   };
   mutable std::vector<Seen> seen_;  ///< under the GIL
   mutable std::size_t oldest_ = 0;
