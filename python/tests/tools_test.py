@@ -148,6 +148,14 @@ def test_tuning_needs_a_gpu_or_a_dry_run():
         tilewright.tune("rms_norm", ["T=1,H=64,x=f32"], device="emu:sm_90a")
 
 
+def test_stubs_have_the_names_of_the_module():
+    stubs = ast.parse(pathlib.Path(tilewright.__file__).with_name("ops.pyi").read_text())
+    given = {each.targets[0].id: each.value for each in stubs.body if isinstance(each, ast.Assign)}
+    functions = [each.name for each in stubs.body if isinstance(each, ast.FunctionDef)]
+    assert ast.literal_eval(given["__all__"]) == functions == tilewright.ops.__all__
+    assert all(name.startswith("_") for name in given)
+
+
 @pytest.mark.parametrize("name", tilewright.ops.__all__)
 def test_every_operator_has_documentation_and_a_stub(name):
     op = getattr(tilewright.ops, name)

@@ -9,8 +9,8 @@ _TYPES = {"boolean": "bool", "integer": "int", "number": "float", "text": "str"}
 def _annotation(spec, default):
     if "role" in spec:
         if spec["role"] != "output":
-            return ": Optional[Tensor]" if default else ": Tensor"
-        return ": Union[Tensor, bool, None]" if spec["optional"] else ": Optional[Tensor]"
+            return ": Optional[_Tensor]" if default else ": _Tensor"
+        return ": Union[_Tensor, bool, None]" if spec["optional"] else ": Optional[_Tensor]"
     words = ", ".join(repr(word) for word in spec["words"])
     kinds = [_TYPES[spec["type"]]] if spec["type"] in _TYPES else []
     kinds += [f"Literal[{words}]"] if words else []
@@ -30,7 +30,8 @@ def main(folder):
     from tilewright import _documentation, ops
     text = ('# Written by _stubs.py from the schemas.\n"""The operators of this build."""\n'
             "from typing import Any, Literal, Optional, Union\n\n"
-            "Tensor = Any\n\"\"\"Anything with __dlpack__.\"\"\"\n")
+            "_Tensor = Any\n\"\"\"Anything with __dlpack__.\"\"\"\n")
+    text += f"\n__all__ = {ops.__all__!r}\n"
     for name in ops.__all__:
         text += "\n" + stub_of(_documentation, _documentation.schema(getattr(ops, name)))
     (folder / "ops.pyi").write_text(text)
