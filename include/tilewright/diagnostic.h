@@ -28,8 +28,10 @@ enum class Kind : std::uint8_t {
   shuffle_mask,  ///< a lane mask that does not fit the lanes that arrive, or a bad source lane
   illegal_instruction,  ///< not on this target, operands it forbids, a trap, or not supported here
   limit,                ///< a limit of Options::limits was reached
+  overtaken_read,       ///< generic reads that a write of the asynchronous proxy may overtake; off
+                        ///< unless it is asked for by name
 };
-constexpr int kKinds = 16;
+constexpr int kKinds = 17;
 std::string_view name(Kind kind);
 std::optional<Kind> kind_from_name(std::string_view name);
 

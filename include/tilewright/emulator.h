@@ -24,12 +24,13 @@ namespace tilewright::emu {
 
 /// The kinds of findings that are looked for; `limit` and what stops a thread are always reported.
 struct Checks {
-  std::uint32_t bits = ~std::uint32_t{0};
+  std::uint32_t bits = ~(1U << static_cast<int>(Kind::overtaken_read));
   bool has(Kind kind) const { return (bits >> static_cast<int>(kind) & 1) != 0; }
   static Checks all() { return {}; }
   static Checks none() { return {0}; }
 };
-/// Reads "all", "none", or "race,unordered". Throws Error(user) that lists the kinds.
+/// Reads "all", "none", "race,unordered" or "all,overtaken_read": all leaves out the last kind.
+/// Throws Error(user) that lists the kinds.
 Checks parse_checks(std::string_view text);
 
 enum class Residency : std::uint8_t { all, estimate, one };          ///< blocks alive at a time

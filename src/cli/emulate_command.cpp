@@ -357,7 +357,9 @@ void emulate(Program& program, Request request) {
 }
 
 void add_schedule_options(CLI::App& command, Request& request) {
-  command.add_option("--check", request.checks, "all, none, or kinds such as race,unordered")
+  command
+      .add_option("--check", request.checks,
+                  "all, none, or kinds such as race,unordered; all leaves out overtaken_read")
       ->capture_default_str();
   command.add_option("--seed", request.options.seed, "Schedule")
       ->check(whole_number())

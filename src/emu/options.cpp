@@ -41,12 +41,16 @@ std::string_view name(Divergence divergence) {
 }
 
 Checks parse_checks(std::string_view text) {
-  if (text == "all") return Checks::all();
   if (text == "none") return Checks::none();
   Checks checks = Checks::none();
   while (!text.empty()) {
     const std::size_t comma = std::min(text.find(','), text.size());
     const std::string_view word = text.substr(0, comma);
+    text.remove_prefix(std::min(comma + 1, text.size()));
+    if (word == "all") {
+      checks.bits |= Checks::all().bits;
+      continue;
+    }
     const std::optional<Kind> kind = kind_from_name(word);
     if (!kind) {
       std::string known;
@@ -56,7 +60,6 @@ Checks parse_checks(std::string_view text) {
                   "unknown check '" + std::string(word) + "'; use all, none" + known);
     }
     checks.bits |= 1U << static_cast<int>(*kind);
-    text.remove_prefix(std::min(comma + 1, text.size()));
   }
   return checks;
 }

@@ -239,6 +239,24 @@ bool strong_together(const Exec& x, Record r, std::uint32_t r_pc, Strength stren
          include_each_other(x, r.block(), r.scope(), static_cast<std::uint32_t>(strength));
 }
 
+bool checks_overtaken(const Exec& x, Access access, const Actor& actor) {
+  return actor.async_proxy && access != Access::read && x.checks(Kind::overtaken_read);
+}
+
+void report_overtaken(const Party& a, const Conflict& c) {
+  const std::uint64_t address = a.target.address + 4 * c.word;
+  report(a.x, {.kind = Kind::overtaken_read,
+               .severity = Severity::undefined,
+               .lane = a.lane,
+               .message = "lets the " + std::string(a.actor.name) + " write 4 bytes at " +
+                          describe_address(a.x, a.target, address) +
+                          " that were read by an ordinary load with no fence.proxy.async between: "
+                          "it may overtake the load",
+               .range = Range{space_name(a.target.space), address, 4,
+                              object_name(a.x, a.target, address)},
+               .other = other_place(a.x, c)});
+}
+
 bool warp_precedes(const Exec& x, Record r) {
   if (x.warp->clocks.each || r.agent() >= x.block->threads) return false;
   const Knowledge& common = x.warp->clocks.common;

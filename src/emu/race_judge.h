@@ -43,5 +43,9 @@ bool is_exempt(const Party& a, Record other, std::uint32_t other_pc);
 
 void report_conflict(const Party& a, const Conflict& c);
 void report_proxy(const Party& a, const Conflict& c);
+/// A write of the asynchronous proxy behind a generic read, with no proxy fence between.
+void report_overtaken(const Party& a, const Conflict& c);
+/// Are such writes looked for here?
+bool checks_overtaken(const Exec& x, Access access, const Actor& actor);
 
 }  // namespace tilewright::emu::detail

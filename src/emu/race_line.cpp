@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The race check for accesses of whole 128-byte lines: one look at one record a line.
 #include "emu/grid.h"
-#include "emu/race.h"
+#include "emu/race_judge.h"
 
 #include <algorithm>
 #include <array>
@@ -180,6 +180,7 @@ void record_write(ShadowLine& line, const Exec& x, const Actor& actor) {
 bool note_line(Exec& x, const ShadowTarget& target, ShadowLine& line, Access access,
                const Actor& actor) {
   if (line.by_word) return false;
+  if (line.reader != 0 && checks_overtaken(x, access, actor)) return false;
   for (unsigned w = 0; w < kWords && line.writer != 0; w += 1U << line.writer_shift) {
     if (!visible(x, target, {line.writer_of(w)}, actor)) return false;
   }

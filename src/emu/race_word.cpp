@@ -58,6 +58,7 @@ struct CellAccess {
   bool conflict(Record r, std::uint32_t thread, std::uint32_t pc, bool writes) const;
   bool check_reader(Record r, const Reader& reader) const;
   bool check_list(Record r) const;
+  bool is_before_proxy(Record r) const;
   bool check_blocks(Record r) const;
   void record_other_block(Record r) const;
   void set_reader(std::uint32_t epoch, std::uint32_t block, std::uint32_t agent,
@@ -162,9 +163,38 @@ bool CellAccess::check_blocks(Record r) const {
   return true;
 }
 
+/// May the asynchronous proxy know of the reads? Of a list that is gone, it must know of the
+/// barrier that emptied it.
+bool CellAccess::is_before_proxy(Record r) const {
+  auto knows_some = [&](const Reader& reader, bool all) {
+    for (std::uint32_t left = reader.lanes; left != 0; left &= left - 1) {
+      const std::uint32_t agent = reader.agent + static_cast<std::uint32_t>(std::countr_zero(left));
+      const Record one = Record::make(reader.epoch, r.block(), agent, 0, 15);
+      if (async_knows(a.x, a.target, one, a.actor) != all) return !all;
+    }
+    return all;
+  };
+  if (r.agent() < kAgents) return knows_some(reader_of(r), true);
+  if (r.agent() == kManyWarps) {
+    return each_of_many(r, [&](const Reader& reader) { return knows_some(reader, false); });
+  }
+  if (r.agent() != kReaderList) return true;
+  const Block* owner = mine(r) ? a.x.block : a.x.grid->block_of(r.block());
+  if (owner == nullptr || owner->floor.epoch >= r.epoch()) {
+    return knows_some({0, r.epoch(), 1, 0, 0, false}, true);
+  }
+  const auto& list = owner->reader_lists[cell.lanes];
+  return std::all_of(list.begin(), list.end(),
+                     [&](const Reader& reader) { return knows_some(reader, !reader.any); });
+}
+
 bool CellAccess::check_readers() const {
   const Record r{cell.reader};
-  if (r.bits == 0 || (r.mask() & mask) == 0 || settled(r)) return true;
+  if (r.bits == 0 || (r.mask() & mask) == 0) return true;
+  if (checks_overtaken(a.x, a.access, a.actor) && !is_before_proxy(r)) {
+    report_overtaken(a, {r, r.agent() < kAgents ? r.agent() : 0, cell.reader_pc, false, word});
+  }
+  if (settled(r)) return true;
   if (a.target.owner == nullptr && r.block() < a.x.run->grids[0]->first_number) {
     return is_exempt(a, r, cell.reader_pc) ||
            conflict(r, r.agent() < kAgents ? r.agent() : 0, cell.reader_pc, false);

@@ -139,7 +139,8 @@ constexpr std::string_view kNames[kKinds] = {"out_of_bounds",
                                              "mbarrier_misuse",
                                              "shuffle_mask",
                                              "illegal_instruction",
-                                             "limit"};
+                                             "limit",
+                                             "overtaken_read"};
 
 std::string location(const Place& place) {
   std::string text;

@@ -455,6 +455,41 @@ std::vector<Row> async_rows() {
   };
 }
 
+/// Warp 1 reads what a bulk copy brought and hands the stage back by a plain arrival; then warp 0
+/// overwrites it by the next copy.
+test::Kernel stage_of(const std::string& behind_the_reads) {
+  const std::string copy =
+      "mbarrier.arrive.expect_tx.shared::cta.b64 %rd30, [full], 128;\n"
+      "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [s], [%rd0], 128, "
+      "[full];\n";
+  const std::string body =
+      "setp.ne.u32 %p1, %r0, 0;\n@%p1 bra I;\nmbarrier.init.shared::cta.b64 [full], 1;\n"
+      "mbarrier.init.shared::cta.b64 [empty], 32;\nI:\nbar.sync 0;\n"
+      "setp.ge.u32 %p2, %r0, 32;\n@%p2 bra C;\n@%p1 bra E;\n" +
+      copy + "A:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [empty], 0;\n@!%p3 bra A;\n" +
+      copy +
+      "B:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [full], 1;\n@!%p3 bra B;\nbra E;\n"
+      "C:\nmbarrier.try_wait.parity.shared::cta.b64 %p3, [full], 0;\n@!%p3 bra C;\n"
+      "and.b32 %r5, %r0, 31;\nshl.b32 %r5, %r5, 2;\nmov.u32 %r6, s;\nadd.s32 %r6, %r6, %r5;\n"
+      "ld.shared.u32 %r7, [%r6];\n" +
+      behind_the_reads + "mbarrier.arrive.shared::cta.b64 %rd31, [empty];\nE:\n";
+  return {body,
+          ".shared .align 128 .b8 s[128];\n.shared .align 8 .b64 full;\n"
+          ".shared .align 8 .b64 empty;\n",
+          {128},
+          {1, 1, 1},
+          {64, 1, 1}};
+}
+
+std::vector<Row> overtaken_rows() {
+  const std::string fence = "fence.proxy.async.shared::cta;\n", checks = "all,overtaken_read";
+  return {
+      {"a stage handed back by a plain arrival, as is usual", stage_of(""), ""},
+      {"the same where reads are held against the proxy", stage_of(""), "overtaken_read", checks},
+      {"a stage handed back behind a proxy fence", stage_of(fence), "", checks},
+  };
+}
+
 class Check : public testing::TestWithParam<Row> {};
 
 TEST_P(Check, ReportsWhatIsPlanted) { test::expect_kinds(GetParam()); }
@@ -471,6 +506,7 @@ TEST(ReadersOfABlock, RaceWithAWriteAlsoOnceItHasEnded) {
 INSTANTIATE_TEST_SUITE_P(Memory, Check, testing::ValuesIn(memory_rows()), test::test_name);
 INSTANTIATE_TEST_SUITE_P(Races, Check, testing::ValuesIn(race_rows()), test::test_name);
 INSTANTIATE_TEST_SUITE_P(Halves, Check, testing::ValuesIn(half_rows()), test::test_name);
+INSTANTIATE_TEST_SUITE_P(Overtaken, Check, testing::ValuesIn(overtaken_rows()), test::test_name);
 INSTANTIATE_TEST_SUITE_P(Barriers, Check, testing::ValuesIn(barrier_rows()), test::test_name);
 INSTANTIATE_TEST_SUITE_P(Asynchronous, Check, testing::ValuesIn(async_rows()), test::test_name);
 

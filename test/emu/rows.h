@@ -15,6 +15,7 @@ struct Row {
   std::string name;
   Kernel kernel;
   std::string kinds;  ///< empty: clean
+  std::string checks = "all";
 };
 inline std::ostream& operator<<(std::ostream& out, const Row& row) { return out << row.name; }
 
@@ -23,6 +24,7 @@ inline void expect_kinds(const Row& row) {
   for (std::uint64_t seed = 0; seed < 9; ++seed) {
     Options o;
     o.seed = seed;
+    o.checks = parse_checks(row.checks);
     o.delivery = static_cast<Delivery>(seed % 3);
     o.divergence = static_cast<Divergence>(seed / 3 % 3);
     const Outcome out = run(row.kernel, o);
