@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <iostream>
 #include <iterator>
 #include <set>
 
@@ -130,6 +131,7 @@ TEST(Mutation, DeletedSynchronisationIsReported) {
       }
     }
   }
+  std::cout << "deletions " << all << ", survivors " << all - reported << "\n";
   EXPECT_EQ(all - reported, static_cast<int>(kEquivalent.size())) << all;
 }
 
