@@ -50,7 +50,9 @@ struct ByteRange {
   std::uint64_t end = 0;
 };
 ByteRange byte_range(const View& view);
+/// Whether two views share a byte. Parts of packed rows do not; where it takes long to tell, true.
 bool overlap(const View& a, const View& b);
+bool overlaps_itself(const View& view);  ///< whether elements of a view share a byte
 
 /// "bf16[4,128]", with strides where they are not row-major: "bf16[4,128]:[256,1]".
 std::string to_string(const View& view);

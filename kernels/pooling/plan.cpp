@@ -85,6 +85,7 @@ struct Checks {
   }
 
   void memory() const {
+    rows::check_distinct(t.out, "out", caller);
     rows::check_apart(t.hidden, "hidden", t.out, "out", caller);
     rows::check_apart(t.cu_seqlens, "cu_seqlens", t.out, "out", caller);
     if (t.mask) rows::check_apart(*t.mask, "mask", t.out, "out", caller);

@@ -79,7 +79,7 @@ void check_cache_write(QkTensors& t, CacheLayout layout, const rows::Caller& cal
   check_cache_codes(*t.v, *t.value_cache, t.v_scale, {"v", "value_cache", "v_scale"}, caller);
   check_cache(*t.key_cache, "key_cache", t, caller);
   check_cache(*t.value_cache, "value_cache", t, caller);
-  if (pages_overlap(*t.key_cache, *t.value_cache))
+  if (overlap(*t.key_cache, *t.value_cache))
     caller.refuse("key_cache and value_cache overlap; they must be apart");
 }
 

@@ -13,25 +13,6 @@ namespace {
 constexpr std::int64_t kMaxHead = 1024;  // elements
 constexpr std::int64_t kMaxHeads = 65536;
 
-/// Whether two tensors [T, heads, D] share an element. Parts of packed rows do not, though the
-/// bytes from their first to their last element do: tokens are one stride apart, heads inside it.
-bool heads_overlap(const View& a, const View& b) {
-  if (!overlap(a, b)) return false;
-  auto within = [](const View& v) {
-    return v.stride[1] >= v.shape[2] && (v.shape[1] - 1) * v.stride[1] + v.shape[2] <= v.stride[0];
-  };
-  std::int64_t step = a.stride[0] * bytes(a.type);
-  bool packed =
-      a.shape[0] > 1 && a.type == b.type && a.stride[0] == b.stride[0] && within(a) && within(b);
-  if (!packed) return true;
-  auto distance = static_cast<std::int64_t>(b.address - a.address);
-  std::int64_t offset = ((distance % step) + step) % step;  // of b's head 0 in a's token
-  auto row_bytes = [](const View& v) {
-    return ((v.shape[1] - 1) * v.stride[1] + v.shape[2]) * bytes(v.type);
-  };
-  return offset < row_bytes(a) || offset + row_bytes(b) > step;
-}
-
 struct Checks {
   const QkTensors& t;
   const QkOptions& options;
@@ -98,12 +79,12 @@ struct Checks {
 
   void same_or_apart(const View& in, const char* in_name, const View& out,
                      const char* out_name) const {
-    if (in == out || !heads_overlap(in, out)) return;
+    if (in == out || !overlap(in, out)) return;
     fail(std::string(in_name) + " and " + out_name + " overlap without being the same; give " +
          out_name + " memory of its own, or " + in_name + " itself");
   }
   void apart(const View& a, const char* a_name, const View& b, const char* b_name) const {
-    if (heads_overlap(a, b))
+    if (overlap(a, b))
       fail(std::string(a_name) + " and " + b_name + " overlap; they must be apart");
   }
 
@@ -114,6 +95,8 @@ struct Checks {
   }
 
   void memory() const {
+    rows::check_distinct(t.q_out, "q_out", caller);
+    rows::check_distinct(t.k_out, "k_out", caller);
     values_apart();
     same_or_apart(t.q, "q", t.q_out, "q_out");
     same_or_apart(t.k, "k", t.k_out, "k_out");

@@ -21,6 +21,8 @@ void check_rows(const View& wide, const View& q, const char* which, const QuantC
                   "; the shapes must be equal");
   }
   check_groups(coding.format, q, caller);
+  rows::check_distinct(wide, which, caller);
+  rows::check_distinct(q, "q", caller);
   rows::check_apart(wide, which, q, "q", caller);
 }
 
@@ -110,8 +112,11 @@ QuantizePlan plan_quantize(const DeviceProperties& device, const QuantizeTensors
   check_rows(t.x, t.q, "x", coding, caller);
   check_scales(t, options, caller);
   t.scales = scales_view(t.scales, coding, t.q, caller);
+  rows::check_distinct(t.scales, "scales", caller);
   rows::check_apart(t.scales, "scales", t.q, "q", caller);
   rows::check_apart(t.scales, "scales", t.x, "x", caller);
+  if (t.scale) rows::check_apart(*t.scale, "scale", t.q, "q", caller);
+  if (t.encode_scale) rows::check_apart(*t.encode_scale, "encode_scale", t.q, "q", caller);
   plan.scale_is_found = options.format == QuantFormat::fp8_tensor && !t.scale;
   if (plan.scale_is_found) t.scale = tensors.scales;
   const bool groups_alone = in_one_piece(coding, {&t.x, &t.q, &t.scales});

@@ -48,6 +48,7 @@ std::optional<QuantOutputPlan> plan_quant_output(const QuantOutputTensors& tenso
   t = tensors;
   t.q = rows::folded(*tensors.q, "q", caller);
   check(t, options, rows, caller);
+  rows::check_distinct(*t.q, "q", caller);
   const QuantizeOptions& coding = options.coding;
   QuantOutputConfig& config = plan.config;
   config.coding = {coding.format, t.q->type, t.scales->type, coding.rule, coding.layout};
@@ -57,7 +58,10 @@ std::optional<QuantOutputPlan> plan_quant_output(const QuantOutputTensors& tenso
   config.h = rows.shape[1];
   config.group = group_elems(coding.format, config.h);
   t.scales = scales_view(*t.scales, config.coding, *t.q, caller);
+  rows::check_distinct(*t.scales, "scales", caller);
   rows::check_apart(*t.scales, "scales", *t.q, "q", caller);
+  if (t.scale) rows::check_apart(*t.scale, "scale", *t.q, "q", caller);
+  if (t.encode_scale) rows::check_apart(*t.encode_scale, "encode_scale", *t.q, "q", caller);
   plan.floor = coding.floor;
   constexpr DynamicModes kRows{.extents = 1, .strides = 1};
   plan.args.q = tensor_arg(*t.q, kRows);

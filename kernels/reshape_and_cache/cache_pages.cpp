@@ -28,22 +28,6 @@ void set_contiguous(View& view, const View& cache) {
   view.stride[4] = cache.shape[last] > 1 ? cache.stride[last] : 1;
 }
 
-/// From the first to the last element over the modes from `first` on.
-std::int64_t extent_from(std::size_t first, const View& view) {
-  std::int64_t last = 0;
-  for (std::size_t mode = first; mode < 5; ++mode)
-    last += (view.shape[mode] - 1) * view.stride[mode];
-  return last + 1;
-}
-
-/// Whether pieces that repeat every `step` elements, one's `distance` after the other's, are apart.
-bool interleaved(std::int64_t step, std::int64_t distance, std::int64_t extent_a,
-                 std::int64_t extent_b) {
-  if (step <= 0) return false;
-  const std::int64_t offset = ((distance % step) + step) % step;
-  return extent_a <= offset && offset + extent_b <= step;
-}
-
 const char* shape_text(CacheLayout layout, bool keys) {
   if (layout == CacheLayout::nhd) return "[pages, page size, heads, D]";
   if (layout == CacheLayout::hnd) return "[pages, heads, page size, D]";
@@ -69,17 +53,6 @@ View paged(const View& cache, CacheLayout layout, std::string_view which,
     caller.refuse(what + "; a page must have 1 to " + std::to_string(kMaxPageSize) + " slots");
   }
   return view;
-}
-
-bool pages_overlap(const View& a, const View& b) {
-  if (!overlap(a, b)) return false;
-  const auto distance_bytes = static_cast<std::int64_t>(b.address - a.address);
-  const std::int64_t size = bytes(a.type), page = a.stride[0], slot = a.stride[1];
-  if (a.type != b.type || distance_bytes % size != 0 || page != b.stride[0]) return true;
-  const std::int64_t distance = distance_bytes / size;
-  if (interleaved(page, distance, extent_from(1, a), extent_from(1, b))) return false;
-  const bool slots_repeat = slot > 0 && slot == b.stride[1] && page % slot == 0;
-  return !slots_repeat || !interleaved(slot, distance, extent_from(2, a), extent_from(2, b));
 }
 
 CacheSlot cache_slot(const Tensor& cache, const Value& slot) {

@@ -20,9 +20,6 @@ enum class CacheLayout : std::uint8_t {
 View paged(const View& cache, CacheLayout layout, std::string_view which,
            const rows::Caller& caller);
 
-/// Whether two paged() views share elements. Caches with steps alike may lie between one another.
-bool pages_overlap(const View& a, const View& b);
-
 /// Where a token's heads go. Traced.
 struct CacheSlot {
   Value page, offset;  ///< s64

@@ -76,10 +76,11 @@ void check_memory(const CacheWriteTensors& t, const rows::Caller& caller) {
   const std::pair<const View*, const char*> inputs[] = {
       {&t.key, "key"}, {&t.value, "value"}, {&t.slot_mapping, "slot_mapping"}};
   for (const auto& [cache, cache_name] : caches) {
+    rows::check_distinct(*cache, cache_name, caller);
     for (const auto& [input, input_name] : inputs)
       rows::check_apart(*input, input_name, *cache, cache_name, caller);
   }
-  if (pages_overlap(t.key_cache, t.value_cache))
+  if (overlap(t.key_cache, t.value_cache))
     caller.refuse("key_cache and value_cache overlap; they must be apart");
 }
 

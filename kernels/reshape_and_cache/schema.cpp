@@ -4,6 +4,8 @@
 #include "kernels/reshape_and_cache/spread_pages.h"
 #include "kernels/rows/row_schema.h"
 
+#include <numeric>
+
 namespace tilewright {
 namespace {
 
@@ -101,12 +103,13 @@ std::int64_t bytes(const Arguments& a) {
 }
 
 std::vector<std::int64_t> cache_shape(CacheLayout layout, bool keys, std::int64_t pages,
-                                      std::int64_t heads, std::int64_t d) {
+                                      std::int64_t heads, std::int64_t d, Type type) {
   constexpr std::int64_t kSize = SpreadPages::kPageSize;
   if (layout == CacheLayout::nhd) return {pages, kSize, heads, d};
   if (layout == CacheLayout::hnd) return {pages, heads, kSize, d};
   if (!keys) return {pages, heads, d, kSize};
-  return {pages, heads, d / 8, kSize, 8};
+  const std::int64_t x = std::gcd(d, std::int64_t{128} / bits(type));  // 16 bytes where D allows it
+  return {pages, heads, d / x, kSize, x};
 }
 
 /// Scales are 1/16.
@@ -121,7 +124,7 @@ void fill_cache(const Problem& problem, std::vector<Array>& inputs) {
     if (keys || array.name == "value_cache") {
       array = make_array(array.name, array.type,
                          cache_shape(layout, keys, spread.pages, problem.size("HK"),
-                                     problem.size(keys ? "D" : "DV")));
+                                     problem.size(keys ? "D" : "DV"), array.type));
     }
     if (array.name == "k_scale" || array.name == "v_scale")
       array = make_array(array.name, f32, {1}, std::vector<double>{0.0625});

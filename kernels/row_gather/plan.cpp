@@ -39,6 +39,8 @@ void check_shapes(const RowGatherTensors& t, const rows::Caller& caller) {
   }
   rows::check_vector(t.ids, "ids", t.out.shape[0], caller);
   if (t.row_scale) rows::check_vector(*t.row_scale, "row_scale", t.table.shape[0], caller);
+  rows::check_distinct(t.table, "the table", caller);
+  rows::check_distinct(t.out, "the output", caller);
   rows::check_apart(t.table, "the table", t.out, "the output", caller);
   rows::check_apart(t.ids, "ids", t.out, "the output", caller);
 }

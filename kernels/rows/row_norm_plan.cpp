@@ -81,6 +81,8 @@ struct Checks {
   }
 
   void memory() const {
+    for (const auto& [which, written] : {std::pair{"y", &t.y}, {"residual_out", &t.residual_out}})
+      if (*written) rows::check_distinct(**written, which, caller);
     if (t.y) same_or_apart("x", t.x, "y", *t.y);
     if (t.residual_out) same_or_apart("residual", *t.residual, "residual_out", *t.residual_out);
     apart("x", t.x, "residual", t.residual);

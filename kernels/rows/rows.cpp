@@ -75,6 +75,12 @@ void check_like_or_f32(const View& view, std::string_view which, Type like, std:
                 std::string(owner) + "'s type " + std::string(name(like)) + " or f32");
 }
 
+void check_distinct(const View& view, std::string_view which, const Caller& caller) {
+  if (!overlaps_itself(view)) return;
+  caller.refuse(std::string(which) + " is " + to_string(view) +
+                ", whose elements overlap; they must be apart");
+}
+
 void check_apart(const View& a, std::string_view a_name, const View& b, std::string_view b_name,
                  const Caller& caller) {
   if (!overlap(a, b)) return;

@@ -41,6 +41,8 @@ void check_type(const View& view, std::string_view which, Type type, const Calle
 /// Refuses a type other than `like`'s and f32. `owner` is like's tensor.
 void check_like_or_f32(const View& view, std::string_view which, Type like, std::string_view owner,
                        const Caller& caller);
+/// Refuses a view whose own elements overlap.
+void check_distinct(const View& view, std::string_view which, const Caller& caller);
 void check_apart(const View& a, std::string_view a_name, const View& b, std::string_view b_name,
                  const Caller& caller);
 

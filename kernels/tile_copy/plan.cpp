@@ -46,6 +46,8 @@ void check(const View& src, const View& dst, SourceLoc at) {
              at);
     }
   }
+  if (overlaps_itself(dst))
+    refuse("dst is " + to_string(dst) + ", whose elements overlap; they must be apart", at);
   if (overlap(src, dst)) refuse("src and dst overlap; they must be apart", at);
 }
 

@@ -60,6 +60,7 @@ TransposePlan plan_transpose(const DeviceProperties& device, const View& src, co
     caller.refuse("src is " + to_string(src) + " and dst " + to_string(dst) +
                   "; the last two extents must change places");
   }
+  rows::check_distinct(dst, "dst", caller);
   rows::check_apart(src, "src", dst, "dst", caller);
   constexpr DynamicModes kAllButLast{.extents = 0b111, .strides = 0b011};
   plan.src_arg = tensor_arg(plan.src, kAllButLast);

@@ -139,6 +139,19 @@ def test_an_inout_is_updated_in_place_unless_its_output_is_wanted(rng):
         numpy.testing.assert_array_equal(in_place, result)
 
 
+def test_parts_of_packed_rows_are_updated_in_place(rng):
+    packed = rng.standard_normal((3, 5 * 64), dtype=numpy.float32)
+    before = packed.copy()
+    q, k = packed[:, :128].reshape(3, 2, 64), packed[:, 128:192].reshape(3, 1, 64)
+    assert q.base is not None and k.base is not None  # views
+    tilewright.ops.qk_norm(q, k)
+    for part in range(3):
+        columns = slice(part * 64, (part + 1) * 64)
+        numpy.testing.assert_allclose(packed[:, columns], tilewright.ops.rms_norm(before[:, columns].copy()),
+                                      rtol=32 * 2**-24)
+    numpy.testing.assert_array_equal(packed[:, 192:], before[:, 192:])
+
+
 def test_an_inout_that_is_not_read_is_made():
     y = numpy.arange(32, dtype=numpy.float32).reshape(4, 8)
     slot = numpy.array([0, 2, 3, 1], numpy.int32)

@@ -134,12 +134,6 @@ ByteRange byte_range(const View& view) {
           view.address + static_cast<std::uint64_t>(end)};
 }
 
-bool overlap(const View& a, const View& b) {
-  const ByteRange p = byte_range(a);
-  const ByteRange q = byte_range(b);
-  return p.begin < q.end && q.begin < p.end && p.begin != p.end && q.begin != q.end;
-}
-
 std::string to_string(const View& view) {
   const std::size_t rank = static_cast<std::size_t>(view.rank);
   std::string text{name(view.type)};

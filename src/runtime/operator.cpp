@@ -267,6 +267,11 @@ void Arguments::check(Outputs outputs, SourceLoc at) const {
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const TensorSpec& out = schema_->tensors[i];
     if (!tensors_[i] || !is_output(out)) continue;
+    if (overlaps_itself(*tensors_[i])) {
+      fail("'" + std::string(out.name) + "' is " + to_string(*tensors_[i]) +
+               ", whose elements overlap; give each memory of its own",
+           at);
+    }
     for (std::size_t j = 0; j < tensors_.size(); ++j) {
       if (j == i || !tensors_[j] || !overlap(*tensors_[i], *tensors_[j])) continue;
       const TensorSpec& other = schema_->tensors[j];

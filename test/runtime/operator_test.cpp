@@ -146,6 +146,24 @@ TEST(Arguments, OutputsAreNeededForALaunchAndMayBeInPlaceOnlyAsAWhole) {
             "norm: 'y' is bf16[4,128] at address 0");
 }
 
+TEST(Arguments, OutputsMayLieBetweenTheRowsOfInputs) {
+  const Ints shape{4, 64}, pitch{128, 1};
+  Arguments arguments(kSchema);
+  arguments.set("x", make_view(4096, Type::bf16, shape, pitch));
+  const auto check_at = [&](std::uint64_t address, const Ints& stride) {
+    arguments.set("y", make_view(address, Type::bf16, shape, stride));
+    return message_of([&] { arguments.check(Arguments::Outputs::required); });
+  };
+  EXPECT_EQ(check_at(4096 + 128, pitch), "no error");
+  EXPECT_EQ(check_at(4096 + 126, pitch),
+            "norm: 'y' overlaps 'x' in memory; give them separate tensors, or exactly the same "
+            "one");
+  EXPECT_EQ(check_at(1 << 20, {63, 1}),
+            "norm: 'y' is bf16[4,64]:[63,1], whose elements overlap; give each memory of its own");
+  EXPECT_EQ(check_at(1 << 20, {0, 1}),
+            "norm: 'y' is bf16[4,64]:[0,1], whose elements overlap; give each memory of its own");
+}
+
 TEST(Arguments, AWorkspaceThatIsTooSmallSaysHowManyBytesItNeeds) {
   Arguments arguments = with_x();
   EXPECT_EQ(arguments.workspace(0).size_bytes, 0);
