@@ -61,6 +61,8 @@ constexpr std::array<std::string_view, 9> kBenchProblems{
     "T=32768,H=4096,x=bf16,w=bf16,bias=bf16,encode_scale=f32,quant=nvfp4"};
 
 LayerNormOptions options_of(const Arguments& arguments) {
+  if (arguments.find("residual") == nullptr)
+    refuse_idle(arguments, "rounding", "without residual; there is no sum");
   return {.eps = static_cast<float>(arguments.real("eps")),
           .weight_bias = static_cast<float>(arguments.real("weight_bias")),
           .rounding = sum_rounding(arguments),

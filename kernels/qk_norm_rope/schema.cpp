@@ -172,6 +172,8 @@ QkOptions options_of(const Arguments& arguments) {
   }
   if constexpr (K == Kind::norm_rope) {
     options.round_between = arguments.text("between") == "round";
+    if (arguments.find("key_cache") == nullptr)
+      refuse_idle(arguments, "cache_layout", "without key_cache and value_cache");
     if (arguments.text("cache_layout") == "hnd") options.cache_layout = CacheLayout::hnd;
   }
   return options;

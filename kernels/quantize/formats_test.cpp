@@ -295,7 +295,8 @@ TEST_F(QuantFormats, RefuseWhatTheyCannotQuantise) {
             "quantize: scale_layout=column_tma with mxfp4 and scales of ue8m0; column_tma takes "
             "fp8_block with f32, packed_ue8m0 groups with ue8m0, the swizzles mxfp8, mxfp4 and "
             "nvfp4");
-  EXPECT_EQ(refusal(op, {x}, {{"element", "e5m2"}}), "quantize: q has type e5m2; it must be e4m3");
+  EXPECT_EQ(refusal(op, {x}, {{"element", "e5m2"}}),
+            "quantize: element=e5m2 with fp8_token; it is for mxfp8");
   EXPECT_EQ(refusal(back, {random("q", e2m1, {4, 64}), random("scales", f32, {4, 2})},
                     {{"format", "mxfp4"}}),
             "dequantize: scales has type f32; it must be ue8m0");

@@ -268,6 +268,26 @@ TEST_F(QuantOutput, RefusesWhatItCannotQuantise) {
   EXPECT_EQ(refusal(op, scaled, {{"quant", "fp8_token"}}),
             "rms_norm: scale is given; only fp8_tensor takes one");
   EXPECT_EQ(refusal(op, scaled), "rms_norm: scale is given; with quant=none nothing is quantised");
+  struct Row {
+    test::Options options;
+    const char* message;
+  };
+  const Row idle[] = {
+      {{{"scale_layout", "swizzle_128x4"}},
+       "rms_norm: scale_layout=swizzle_128x4 with quant=none; nothing is quantised"},
+      {{{"floor", "1e-9"}}, "rms_norm: floor=1e-9 with quant=none; nothing is quantised"},
+      {{{"quant", "mxfp4"}, {"element", "e5m2"}},
+       "rms_norm: element=e5m2 with mxfp4; it is for mxfp8"},
+      {{{"quant", "mxfp8"}, {"scale_type", "ue8m0"}},
+       "rms_norm: scale_type=ue8m0 with mxfp8; it is for fp8_token, fp8_block and fp8_block2d"},
+      {{{"quant", "fp8_token"}, {"scale_rule", "even"}},
+       "rms_norm: scale_rule=even with fp8_token; it is for mxfp8 and mxfp4"},
+      {{{"quant", "mxfp8"}, {"exact", "false"}},
+       "rms_norm: exact=false with mxfp8; it is for the fp8 formats and nvfp4"},
+  };
+  for (const Row& row : idle)
+    EXPECT_EQ(refusal(op, inputs, row.options), row.message);
+  run(op, inputs, {{"quant", "none"}, {"floor", "1.0e-10"}, {"exact", "1"}});  // as by default
 }
 
 TEST_F(QuantOutput, RefusesTensorsThatDoNotFit) {

@@ -8,9 +8,40 @@
 
 namespace tilewright {
 
+namespace {
+
+/// An option of kCodingOptions and the formats that it changes.
+struct Use {
+  std::string_view option;
+  std::array<QuantFormat, 5> formats;
+  std::string_view text;
+};
+using enum QuantFormat;
+constexpr std::array<Use, 5> kUses{{
+    {"element", {mxfp8, mxfp8, mxfp8, mxfp8, mxfp8}, "mxfp8"},
+    {"scale_type",
+     {fp8_token, fp8_block, fp8_block2d, fp8_block2d, fp8_block2d},
+     "fp8_token, fp8_block and fp8_block2d"},
+    {"scale_rule", {mxfp8, mxfp4, mxfp4, mxfp4, mxfp4}, "mxfp8 and mxfp4"},
+    {"floor", {fp8_tensor, fp8_token, fp8_block, fp8_block2d, fp8_block2d}, "the fp8 formats"},
+    {"exact", {fp8_tensor, fp8_token, fp8_block, fp8_block2d, nvfp4}, "the fp8 formats and nvfp4"},
+}};
+
+void refuse_idle_coding(const Arguments& arguments, QuantFormat format) {
+  for (const Use& use : kUses) {
+    if (std::find(use.formats.begin(), use.formats.end(), format) != use.formats.end()) continue;
+    refuse_idle(arguments, use.option,
+                "with " + std::string(name(format)) + "; it is for " + std::string(use.text));
+  }
+}
+
+}  // namespace
+
 QuantizeOptions coding_options(const Arguments& arguments, std::string_view format_option) {
   std::string_view rule = arguments.text("scale_rule");
-  return {.format = quant_format(arguments.text(format_option)),
+  const QuantFormat format = quant_format(arguments.text(format_option));
+  refuse_idle_coding(arguments, format);
+  return {.format = format,
           .floor = static_cast<float>(arguments.real("floor")),
           .exact = arguments.boolean("exact"),
           .rule = rule == "ceil"    ? ScaleRule::ceil
@@ -61,7 +92,12 @@ QuantOutputTensors quant_output_tensors(const Arguments& arguments) {
 }
 
 QuantOutputOptions quant_output_options(const Arguments& arguments) {
-  if (!quantises(arguments)) return {};
+  if (!quantises(arguments)) {
+    for (const OptionSpec& spec : kQuantOutputOptions)
+      if (spec.name != "quant")
+        refuse_idle(arguments, spec.name, "with quant=none; nothing is quantised");
+    return {};
+  }
   return {.coding = coding_options(arguments, "quant"),
           .from = arguments.text("quant_from") == "f32" ? QuantFrom::f32 : QuantFrom::via_x_type};
 }

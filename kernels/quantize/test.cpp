@@ -243,7 +243,8 @@ TEST_F(Quantize, RefusesWhatItCannotQuantise) {
             "quantize: rows have 0 elements; they must have some");
   EXPECT_EQ(refusal(op, {random("x", bf16, {4, 64})},
                     {{"format", "fp8_tensor"}, {"scale_type", "ue8m0"}}),
-            "quantize: scales has type ue8m0; with fp8_tensor it must be f32");
+            "quantize: scale_type=ue8m0 with fp8_tensor; it is for fp8_token, fp8_block and "
+            "fp8_block2d");
   EXPECT_EQ(refusal(op, {random("x", bf16, {4, 64}), one(1)}),
             "quantize: scale is given; only fp8_tensor takes one");
   EXPECT_EQ(refusal(back, {random("q", e4m3, {4, 64}), random("scales", f32, {3})}),

@@ -89,6 +89,18 @@ constexpr std::array<std::string_view, 4> kBenchProblems{
     "rotary_dim=64,max_position=131072,theta=150000,scaling=yarn,factor=32,"
     "original_max_position=4096,truncate=false"};
 
+/// Options of other scalings than this one.
+void refuse_idle_scaling(const Arguments& a, RopeScaling scaling) {
+  const std::string why = "with scaling=" + std::string(a.text("scaling"));
+  if (scaling == RopeScaling::none) refuse_idle(a, "factor", why + "; frequencies are not lowered");
+  if (scaling == RopeScaling::none || scaling == RopeScaling::linear)
+    refuse_idle(a, "original_max_position", why + "; it is for dynamic_ntk, llama3 and yarn");
+  for (const char* option : {"low_freq_factor", "high_freq_factor"})
+    if (scaling != RopeScaling::llama3) refuse_idle(a, option, why + "; it is for llama3");
+  for (const char* option : {"beta_fast", "beta_slow", "truncate", "attention_factor"})
+    if (scaling != RopeScaling::yarn) refuse_idle(a, option, why + "; it is for yarn");
+}
+
 RopeTableOptions options_of(const Arguments& a) {
   RopeTableOptions options;
   options.theta = a.real("theta");
@@ -105,6 +117,7 @@ RopeTableOptions options_of(const Arguments& a) {
   options.beta_slow = a.real("beta_slow");
   options.truncate = a.boolean("truncate");
   options.attention = a.real_or_word("attention_factor");
+  refuse_idle_scaling(a, options.scaling);
   return options;
 }
 

@@ -41,14 +41,15 @@ Options options(const char* const (&pairs)[N][2]) {
 TEST_F(RopeTable, IsRightForEveryScalingAndAngle) {
   for (const char* scaling : {"none", "linear", "dynamic_ntk", "llama3", "yarn"}) {
     for (const char* angle : {"f32", "f64"}) {
-      run(op, {},
-          {{"theta", "1e6"},
-           {"rotary_dim", "64"},
-           {"max_position", "40"},
-           {"scaling", scaling},
-           {"factor", "4"},
-           {"original_max_position", "16"},
-           {"angle", angle}});
+      const std::string name = scaling;
+      test::Options options{{"theta", "1e6"},
+                            {"rotary_dim", "64"},
+                            {"max_position", "40"},
+                            {"scaling", name},
+                            {"angle", angle}};
+      if (name != "none") options.emplace_back("factor", "4");
+      if (name != "none" && name != "linear") options.emplace_back("original_max_position", "16");
+      run(op, {}, options);
     }
   }
 }
@@ -139,6 +140,8 @@ TEST_F(RopeTable, RefusesWhatHasNoTable) {
             "rope_table: beta_fast=1.000000; it must be finite and greater than beta_slow");
   EXPECT_EQ(refusal(op, {}, {{"scaling", "dynamic_ntk"}, {"rotary_dim", "2"}}),
             "rope_table: cos_sin is f32[8192,2]; dynamic_ntk needs 4 elements a row");
+  EXPECT_EQ(refusal(op, {}, {{"scaling", "llama3"}, {"beta_fast", "64"}}),
+            "rope_table: beta_fast=64 with scaling=llama3; it is for yarn");
   EXPECT_EQ(refusal(op, {}, {{"factor", "0.5"}}).substr(0, 33),
             "rope_table: option 'factor' is '0");
 }

@@ -2,6 +2,7 @@
 // Options, outputs and tolerances of operators on rows.
 #include "kernels/rows/row_schema.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace tilewright {
@@ -18,6 +19,30 @@ std::optional<float> optional_real(const Arguments& arguments, std::string_view 
 
 std::vector<std::int64_t> shape_of(const View& view) {
   return {view.shape.begin(), view.shape.begin() + view.rank};
+}
+
+namespace {
+
+bool is_default(const Arguments& arguments, std::string_view option) {
+  const std::span<const OptionSpec> options = arguments.schema().options;
+  const auto spec = std::find_if(options.begin(), options.end(),
+                                 [option](const OptionSpec& each) { return each.name == option; });
+  TW_ASSERT(spec != options.end(), "the schema has the option");
+  if (arguments.text(option) == spec->default_text) return true;
+  if (spec->type == OptionType::choice || spec->type == OptionType::text) return false;
+  Arguments defaults(arguments.schema());  // another spelling of the same value?
+  if (spec->type == OptionType::boolean)
+    return arguments.boolean(option) == defaults.boolean(option);
+  if (spec->type == OptionType::integer)
+    return arguments.integer_or_word(option) == defaults.integer_or_word(option);
+  return arguments.real_or_word(option) == defaults.real_or_word(option);
+}
+
+}  // namespace
+
+void refuse_idle(const Arguments& arguments, std::string_view option, const std::string& why) {
+  if (is_default(arguments, option)) return;
+  arguments.fail(std::string(option) + "=" + std::string(arguments.text(option)) + " " + why);
 }
 
 OutputSpec norm_output(const Arguments& arguments) {

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -60,6 +61,8 @@ std::optional<View> optional_view(const Arguments& arguments, std::string_view n
 /// An option of a number or a word; none: the word.
 std::optional<float> optional_real(const Arguments& arguments, std::string_view option);
 std::vector<std::int64_t> shape_of(const View& view);
+/// Refuses a value other than the default of an option that does nothing here: "OPTION=VALUE WHY".
+void refuse_idle(const Arguments& arguments, std::string_view option, const std::string& why);
 /// y of the option out_type. Throws if x has no modes.
 OutputSpec norm_output(const Arguments& arguments);
 /// The options weight_bias, cast_before_weight and partial, and eps.
