@@ -22,6 +22,9 @@ constexpr float kHalfLog2E = 0x1.715476p-1f;
 constexpr float kLn2 = 0x1.62e430p-1f;
 constexpr float kTanhLinear = 0x1.988454p+0f;  // 2 sqrt(2 / pi)
 constexpr float kTanhCubic = 0x1.2444f2p-4f;   // 0.044715 kTanhLinear
+// The same in two parts, of which the first is a multiple of 2^-20.
+constexpr float kTanhLinearHigh = 0x1.98845p+0f, kTanhLinearLow = 0x1.9ea1b2p-23f;
+constexpr float kTanhCubicLow = 0x1.49b16ap-29f;
 constexpr float kTailShift = 4.0f;
 // scripts/minimax.py, normal_tail and normal_tail_bf16
 constexpr float kNormalTail[] = {0x1.981402p-2f, 0x1.9f5688p+0f, 0x1.5414c0p+2f, 0x1.d5f18cp+4f,
@@ -173,7 +176,9 @@ class GatedKernel {
     const Value& limit = p_.limit;
     if (config_.activation == Activation::swigluoai) {
       Value g = cut_above(gate, limit);
-      return (cut(up, limit) + 1.0f) * rounded(g * sigmoid_of(g * p_.alpha));
+      Value argument = g * p_.alpha;
+      return (cut(up, limit) + 1.0f) *
+             rounded(g * sigmoid_of(argument, [&] { return fma(g, p_.alpha, -argument); }));
     }
     Value g = config_.clamp_gate == ClampGate::before ? cut_above(gate, limit) : gate;
     bool cut_after = config_.clamp_gate == ClampGate::after;
@@ -190,8 +195,8 @@ class GatedKernel {
     switch (config_.activation) {
       case Activation::gelu:
         return gelu(g);
-      case Activation::gelu_tanh:  // (1 + tanh(z)) / 2 = sigmoid(2 z)
-        return g * sigmoid_of(g * fma(g * g, kTanhCubic, kTanhLinear));
+      case Activation::gelu_tanh:
+        return gelu_tanh(g);
       case Activation::relu2: {
         Value positive = relu(g);
         return positive * positive;
@@ -210,6 +215,30 @@ class GatedKernel {
     if (plan_.x_arg.type == f32) return sigmoid(x);
     Value power = power_of_two(x * -kLog2E);
     return inline_ptx("rcp.approx.ftz.f32 $0, $1;", {f32}, {power + 1.0f}).front();
+  }
+
+  /// The sigmoid of x and the rest that x lacks, for the exponential turns an error of its argument
+  /// into a relative one. Of no consequence in 16 bits. Beyond 128 sigmoids are 0 or 1.
+  template <class Rest>
+  Value sigmoid_of(const Value& x, Rest&& rest) const {
+    Value near = sigmoid_of(x);
+    if (plan_.x_arg.type != f32) return near;
+    Value lost = select(abs(x) < 128.0f, rest(), constant(f32, 0.0f));
+    return fma(lost * near, constant(f32, 1.0f) - near, near);
+  }
+
+  /// (1 + tanh(z)) / 2 = sigmoid(2 z).
+  Value gelu_tanh(const Value& g) const {
+    if (plan_.x_arg.type != f32) return g * sigmoid_of(g * fma(g * g, kTanhCubic, kTanhLinear));
+    Value square = g * g;
+    Value slope = fma(square, kTanhCubic, kTanhLinearHigh);
+    Value argument = g * slope;
+    return g * sigmoid_of(argument, [&] {
+             Value of_square = fma(g, g, -square);
+             Value of_slope = fma(square, kTanhCubic, constant(f32, kTanhLinearHigh) - slope);
+             Value low = fma(square, kTanhCubicLow, constant(f32, kTanhLinearLow));
+             return fma(g, fma(of_square, kTanhCubic, of_slope) + low, fma(g, slope, -argument));
+           });
   }
 
   /// g times the normal distribution function, which would cancel in its lower tail: that is

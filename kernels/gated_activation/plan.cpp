@@ -30,6 +30,8 @@ void check_shapes(const GatedTensors& t, GateLayout layout, const rows::Caller& 
 }
 
 void check_memory(const GatedTensors& t, const rows::Caller& caller) {
+  rows::check_distinct(t.x, "x", caller);
+  if (t.y) rows::check_distinct(*t.y, "y", caller);
   const std::pair<const char*, std::optional<View>> inputs[] = {
       {"x", t.x}, {"bias", t.bias}, {"row_weight", t.row_weight}};
   const std::pair<const char*, std::optional<View>> outputs[] = {

@@ -89,7 +89,7 @@ TEST_F(GatedActivation, AddsABiasAndWeighsRows) {
 
 TEST_F(GatedActivation, TakesItsOptions) {
   Array x = random("x", bf16, {4, 256}, 4);
-  for (const char* clamp : {"none", "before", "after"})
+  for (const char* clamp : {"before", "after"})
     run(silu_and_mul_operator(), {x}, {{"clamp_gate", clamp}, {"limit", "1.5"}});
   run(silu_and_mul_operator(), {x}, {{"round_act", "true"}});
   run(swigluoai_and_mul_operator(), {x}, {{"alpha", "1"}, {"limit", "2"}});
@@ -133,6 +133,16 @@ TEST_F(GatedActivation, VanishesForLargeNegativeGates) {
 TEST_F(GatedActivation, KeepsRelativeAccuracyInTheTailOfGelu) {
   for (double gate = -1; gate > -12; gate -= 0.37)
     of(gelu_and_mul_operator(), gate, 1);  // against the reference, within 32 units of 2^-24
+}
+
+// An error of the exponent's argument, which is up to 50 here, would be as large a relative one.
+TEST_F(GatedActivation, KeepsRelativeAccuracyInTheTailsOfSigmoids) {
+  std::vector<double> gates;
+  for (double gate = 1; gate > -12; gate -= 0.013)
+    gates.insert(gates.end(), {gate, 1});
+  const Array x = make_array("x", f32, {1, static_cast<std::int64_t>(gates.size())}, gates);
+  run(gelu_tanh_and_mul_operator(), {x}, {{"layout", "interleaved"}});
+  run(swigluoai_and_mul_operator(), {x}, {{"layout", "interleaved"}, {"alpha", "4.321"}});
 }
 
 TEST_F(GatedActivation, GivesGeluOfEveryGateOf16Bits) {
@@ -192,6 +202,8 @@ TEST_F(GatedActivation, RefusesWhatItCannotCompute) {
             "silu_and_mul: bias has type f16; it must be x's type bf16 or f32");
   EXPECT_EQ(refusal(op, {random("x", bf16, {4, 64}), random("row_weight", f32, {5})}),
             "silu_and_mul: row_weight is f32[5]; it must have 4 contiguous elements");
+  EXPECT_EQ(refusal(op, {random("x", bf16, {4, 64})}, {{"limit", "5"}}),
+            "silu_and_mul: limit=5 with clamp_gate=none; it takes before or after");
   EXPECT_EQ(refusal(swigluoai_and_mul_operator(), {random("x", bf16, {4, 64})}, {{"limit", "0"}}),
             "swigluoai_and_mul: limit=0.000000; it must be finite and above 0");
 }
@@ -206,6 +218,17 @@ TEST_F(GatedActivation, RefusesOverlap) {
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.message(), "silu_and_mul: x and y overlap; they must be apart");
+  }
+  const std::int64_t near[] = {63, 1};
+  try {
+    gated_activation(stream, {make_view(memory.address(), bf16, wide, near),
+                              {},
+                              {},
+                              make_view(memory.address() + 2048, bf16, narrow)});
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.message(),
+              "silu_and_mul: x is bf16[4,64]:[63,1], whose elements overlap; they must be apart");
   }
 }
 
