@@ -187,7 +187,7 @@ GatedPlan plan_gated_activation(const DeviceProperties& device, const GatedTenso
 }
 
 std::string GatedPlan::key() const {
-  std::string text = std::string(operator_name(config.activation)) + "/6 " +
+  std::string text = std::string(operator_name(config.activation)) + "/7 " +
                      (config.row ? rows::to_string(*config.row) : rows::to_string(config.tile)) +
                      " l=" + std::to_string(static_cast<int>(config.layout)) +
                      " c=" + std::to_string(static_cast<int>(config.clamp_gate)) +

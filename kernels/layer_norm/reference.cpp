@@ -41,7 +41,7 @@ void layer_norm_reference(const LayerNormOptions& options, HostTensors& tensors)
     auto [mean, variance] = moments(std::span(z).subspan(at, h));
     double factor = 1 / std::sqrt(variance + static_cast<double>(options.eps));
     for (std::size_t j = 0; j < h; ++j) {
-      double weight = weights.empty() ? 1 : weights[j] + static_cast<double>(options.weight_bias);
+      double weight = (weights.empty() ? 1 : weights[j]) + static_cast<double>(options.weight_bias);
       y[at + j] = (z[at + j] - mean) * factor * weight + (biases.empty() ? 0 : biases[j]);
     }
   }

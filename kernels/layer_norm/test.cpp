@@ -66,6 +66,7 @@ TEST_F(LayerNorm, TakesWeightAndBiasSeparately) {
   run(op, {all[0], all[1]});
   run(op, {all[0], all[2]});
   run(op, all, {{"weight_bias", "1"}, {"eps", "1e-3"}});
+  run(op, {all[0], all[2]}, {{"weight_bias", "1"}});
 }
 
 TEST_F(LayerNorm, AddsTheResidualFirst) {

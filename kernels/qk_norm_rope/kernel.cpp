@@ -197,10 +197,10 @@ class QkKernel {
     });
   }
 
-  /// One a span; none without weights.
+  /// One a span; none where all are 1.
   std::vector<Fragment> load_weights(const Head& head, const std::vector<Span>& spans) const {
     std::vector<Fragment> weights;
-    if (!c_.norm || (!t_.q_weight && !t_.k_weight)) return weights;
+    if (!c_.norm || (!t_.q_weight && !t_.k_weight && !c_.has_weight_bias)) return weights;
     for (const Span& span : spans)
       weights.push_back(load_weight(head, span.column, span.active));
     return weights;
@@ -216,10 +216,11 @@ class QkKernel {
     std::optional<Fragment> of_q, of_k;
     if (t_.q_weight) of_q.emplace(factors(*t_.q_weight, q));
     if (t_.k_weight) of_k.emplace(factors(*t_.k_weight, !q));
+    const Value absent = c_.has_weight_bias ? weight_bias_ + 1.0f : constant(f32, 1.0f);
     Fragment chosen(f32, c_.vector_elems);
     for (int i = 0; i < c_.vector_elems; ++i) {
-      Value a = of_q ? (*of_q)[i].get() : constant(f32, 1.0f);
-      Value b = of_k ? (*of_k)[i].get() : constant(f32, 1.0f);
+      Value a = of_q ? (*of_q)[i].get() : absent;
+      Value b = of_k ? (*of_k)[i].get() : absent;
       chosen[i] = select(q, a, b);
     }
     return chosen;

@@ -73,6 +73,18 @@ TEST_F(RmsNorm, TakesItsOptions) {
   run(op, inputs, {{"partial", "128"}});
 }
 
+TEST_F(RmsNorm, AnAbsentWeightCountsAsOne) {
+  const Array x = random("x", bf16, {4, 512});
+  const Array ones = make_array("w", f32, {512}, std::vector<double>(512, 1.0));
+  for (const char* bias : {"1", "-0.25"}) {
+    for (const char* cast : {"false", "true"}) {
+      const test::Options options{
+          {"weight_bias", bias}, {"cast_before_weight", cast}, {"out_type", "f32"}};
+      EXPECT_EQ(run(op, {x}, options).front().bytes, run(op, {x, ones}, options).front().bytes);
+    }
+  }
+}
+
 TEST_F(RmsNorm, NormalisesInPlace) {
   Array x = random("x", bf16, {4, 256});
   Array expected = run(op, {x}).front();

@@ -44,7 +44,7 @@ double reference_rms_norm(std::span<const double> z, std::span<const double> wei
   for (std::size_t j = 0; j < z.size(); ++j) {
     double scaled = z[j] * factor;
     if (options.order == WeightOrder::after_rounding) scaled = rounded(x_type, scaled);
-    double weight = weights.empty() ? 1 : weights[j] + static_cast<double>(options.weight_bias);
+    double weight = (weights.empty() ? 1 : weights[j]) + static_cast<double>(options.weight_bias);
     y[j] = scaled * weight;
   }
   return factor;

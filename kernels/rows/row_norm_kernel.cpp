@@ -228,12 +228,14 @@ class RowNormKernel {
     Fragment product = z.to(f32);
     if (moments.mean) product = product + -*moments.mean;
     product = product * moments.factor;
+    if (config_.order == WeightOrder::after_rounding) product = product.to(t_.x.type()).to(f32);
     if (weight) {
       Fragment factor = weight->to(f32);
       if (config_.has_weight_bias) factor = factor + weight_bias_;
-      if (config_.order == WeightOrder::after_rounding) product = product.to(t_.x.type()).to(f32);
       if (bias) return product_and_sum(product, factor, bias->to(f32));
       product = product * factor;
+    } else if (config_.has_weight_bias) {
+      product = product * (weight_bias_ + 1.0f);
     }
     if (bias) product = product + bias->to(f32);
     return product;
