@@ -70,7 +70,7 @@ void launch(const Program& program, const Request& request, const OfflineCompile
   const Operator& op = program.find(work.op);
   compiler.set_problem(work.op + " " + work.problem);
   const Arguments arguments =
-      tune::unplaced_arguments(tune::make_problem_inputs(op, work.problem, 0), {});
+      tune::unplaced_arguments(tune::make_problem_shapes(op, work.problem), {});
   const Stream stream = Stream::default_of(compiler.device());
   op.launch(compiler.device(), stream, arguments);
   if (!request.dependent) return;

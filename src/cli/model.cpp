@@ -43,7 +43,8 @@ class Step {
                          .item("table", m_.type)
                          .option("scale", m_.embedding_scale, "1"));
     add_norm(m_.hidden);
-    add("fused_add_rms_norm", normed(rows(m_.hidden).item("x", m_.type).item("residual", m_.type)));
+    add_fused("fused_add_rms_norm",
+              normed(rows(m_.hidden).item("x", m_.type).item("residual", m_.type)));
     add_quantized(m_.hidden);
     if (m_.attention) add_attention(*m_.attention);
     if (m_.latent) add_latent(*m_.latent);
@@ -62,26 +63,40 @@ class Step {
         .item("eps", m_.eps)
         .option("weight_bias", m_.weight_bias, "0");
   }
-  void add_norm(std::int64_t width) { add("rms_norm", normed(rows(width).item("x", m_.type))); }
+  void add_norm(std::int64_t width) {
+    add_fused("rms_norm", normed(rows(width).item("x", m_.type)));
+  }
 
-  /// What goes into a matrix product.
-  void add_quantized(std::int64_t width, std::int64_t times = 1) {
-    ProblemText problem = ProblemText().size("T", tokens_ * times).size("H", width);
-    problem.item("x", m_.type);
+  /// With the model's format in the option `option`, and what it takes besides.
+  ProblemText coded(ProblemText problem, const char* option) const {
     switch (m_.activations) {
       case Activations::plain:
-        return;
+        return problem;
       case Activations::fp8_block:
-        return add("quantize", problem.item("format", "fp8_block"));
+        return problem.item(option, "fp8_block");
       case Activations::fp8_token:
-        return add("quantize", problem.item("format", "fp8_token"));
+        return problem.item(option, "fp8_token");
       case Activations::fp8_tensor:
-        return add("quantize", problem.item("scale", "f32").item("format", "fp8_tensor"));
+        return problem.item("scale", "f32").item(option, "fp8_tensor");
       case Activations::nvfp4:
-        return add("quantize", problem.item("encode_scale", "f32")
-                                   .item("format", "nvfp4")
-                                   .item("scale_layout", "swizzle_128x4"));
+        break;
     }
+    return problem.item("encode_scale", "f32")
+        .item(option, "nvfp4")
+        .item("scale_layout", "swizzle_128x4");
+  }
+
+  /// What goes into a matrix product, quantised on its own.
+  void add_quantized(std::int64_t width, std::int64_t times = 1) {
+    if (m_.activations == Activations::plain) return;
+    ProblemText problem = ProblemText().size("T", tokens_ * times).size("H", width);
+    add("quantize", coded(problem.item("x", m_.type), "format"));
+  }
+
+  /// What makes numbers that may go into a matrix product: as numbers, and as codes.
+  void add_fused(const char* op, const ProblemText& problem) {
+    add(op, problem);
+    if (m_.activations != Activations::plain) add(op, coded(problem, "quant"));
   }
 
   void add_turned(std::int64_t heads, std::int64_t key_heads, std::int64_t dim, std::int64_t rotary,
@@ -100,8 +115,8 @@ class Step {
 
   void add_attention(const Attention& a) {
     if (a.wide_norm) {
-      add_norm(a.heads * a.head_dim);
-      add_norm(a.key_heads * a.head_dim);
+      for (const std::int64_t heads : {a.heads, a.key_heads})
+        add("rms_norm", normed(rows(heads * a.head_dim).item("x", m_.type)));
     }
     if (a.rotary > 0)
       add_turned(a.heads, a.key_heads, a.head_dim, a.rotary, a.head_norm, a.interleaved);
@@ -163,8 +178,15 @@ class Step {
     ProblemText problem;
     problem.size("T", tokens).size("N", 2 * width).item("x", m_.type);
     if (m_.activation == "swigluoai_and_mul") problem.item("layout", "interleaved");
-    if (!m_.limit.empty()) problem.item("limit", m_.limit);
-    add(m_.activation.c_str(), problem);
+    if (m_.limit.empty() || m_.activation == "relu2") {
+      add_fused(m_.activation.c_str(), problem);
+    } else if (m_.activation == "swigluoai_and_mul") {
+      add_fused(m_.activation.c_str(), problem.item("limit", m_.limit));
+    } else {  // a config does not say where its model's code cuts
+      problem.item("limit", m_.limit);
+      for (const char* where : {"before", "after"})
+        add_fused(m_.activation.c_str(), ProblemText(problem).item("clamp_gate", where));
+    }
     add_quantized(width, tokens / tokens_);
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Problems to measure: their text, and inputs made for them.
+#include "runtime/problem_shapes.h"
 #include "runtime/schema_shape.h"
 #include "tilewright/operator.h"
 
@@ -192,7 +193,11 @@ Problem parse_problem(const Schema& schema, std::string_view text, SourceLoc at)
   return problem;
 }
 
-std::vector<Array> make_inputs(const Operator& op, const Problem& problem, std::uint64_t seed) {
+namespace {
+
+/// The arrays, each as `make` fills it.
+template <class Make>
+std::vector<Array> make_arrays(const Operator& op, const Problem& problem, Make&& make) {
   std::vector<Array> inputs;
   for (const TensorSpec& spec : op.schema.tensors) {
     const std::optional<Type> type = type_of(problem, spec);
@@ -204,11 +209,28 @@ std::vector<Array> make_inputs(const Operator& op, const Problem& problem, std::
       const std::optional<std::int64_t> fixed = fixed_extent(mode);
       shape.push_back(fixed ? *fixed : problem.size(mode));
     }
-    inputs.push_back(make_array(std::string(spec.name), *type, std::move(shape)));
-    fill_random(inputs.back(), seed + 0x51ed2701U * inputs.size());
+    inputs.push_back(
+        make(Array{std::string(spec.name), *type, std::move(shape), {}}, inputs.size() + 1));
   }
   if (op.fill != nullptr) op.fill(problem, inputs);
   return inputs;
+}
+
+}  // namespace
+
+std::vector<Array> make_inputs(const Operator& op, const Problem& problem, std::uint64_t seed) {
+  return make_arrays(op, problem, [seed](Array array, std::size_t number) {
+    Array filled = make_array(std::move(array.name), array.type, std::move(array.shape));
+    fill_random(filled, seed + 0x51ed2701U * number);
+    return filled;
+  });
+}
+
+std::vector<Array> detail::make_input_shapes(const Operator& op, const Problem& problem) {
+  return make_arrays(op, problem, [](Array array, std::size_t) {
+    storage_bytes(array.type, array.shape);  // throws beyond 64 bits
+    return array;
+  });
 }
 
 }  // namespace tilewright

@@ -2,6 +2,8 @@
 // Placing tensors on a device.
 #include "tune/session.h"
 
+#include "runtime/problem_shapes.h"
+
 #include <algorithm>
 
 namespace tilewright::tune {
@@ -57,6 +59,11 @@ void check_wanted(const Schema& schema, const std::vector<std::string>& wanted) 
 }
 
 }  // namespace
+
+Inputs make_problem_shapes(const Operator& op, const std::string& text) {
+  const Problem problem = parse_problem(op.schema, text);
+  return {&op, detail::make_input_shapes(op, problem), problem.options};
+}
 
 Inputs make_problem_inputs(const Operator& op, const std::string& text, std::uint64_t seed) {
   const Problem problem = parse_problem(op.schema, text);

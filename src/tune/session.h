@@ -19,6 +19,8 @@ struct Inputs {
   std::vector<Array> arrays = {};
   std::vector<std::pair<std::string, std::string>> options = {};
 };
+/// Shapes of the inputs of one problem, with its options: for unplaced_arguments() alone.
+Inputs make_problem_shapes(const Operator& op, const std::string& problem);
 /// Inputs made for one problem, with its options.
 Inputs make_problem_inputs(const Operator& op, const std::string& problem, std::uint64_t seed);
 

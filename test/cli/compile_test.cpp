@@ -171,6 +171,10 @@ TEST(Compile, KnowsWhatFamiliesOfModelsNeed) {
         ("rope T=16,HQ=128,HK=1,D=64,P=64,R=64,q=bf16,k=bf16,positions=s64,cos_sin=f32,"
          "style=interleaved"),
         "quantize T=16,H=7168,x=bf16,format=fp8_block",
+        "rms_norm T=16,H=7168,x=bf16,w=bf16,eps=1e-06,quant=fp8_block",
+        "rms_norm T=16,H=1536,x=bf16,w=bf16,eps=1e-06,quant=fp8_block",
+        "fused_add_rms_norm T=16,H=7168,x=bf16,residual=bf16,w=bf16,eps=1e-06,quant=fp8_block",
+        "silu_and_mul T=128,N=4096,x=bf16,quant=fp8_block",
         ("moe_topk "
          "T=16,E=256,k=8,logits=f32,bias=f32,scoring=sigmoid,scale=2.5,groups=8,topk_group=4"),
         "moe_dispatch T=16,K=8,H=7168,experts=256,G=56,x=e4m3,scales=f32",
