@@ -65,13 +65,15 @@ std::map<std::string, Kernel> kernels_of(const Operator& op, const std::string& 
   });
   emu::Options options;
   options.counters = emu::Counting::on;
+  options.checks = emu::parse_checks("all,overtaken_read");
   std::map<std::string, Kernel> out;
-  run(op, problem, options, texts, [&](const emu::Launch& launch, const emu::LaunchReport& report) {
+  auto note = [&](const emu::Launch& launch, const emu::LaunchReport& report) {
     Kernel& kernel = out[launch.entry];
     kernel.text = texts[launch.entry];
     for (const emu::InstrCount& each : report.counters.instructions)
       kernel.executed.insert(each.ptx_line);
-  });
+  };
+  EXPECT_TRUE(run(op, problem, options, texts, note)) << op.schema.name << " " << problem;
   return out;
 }
 
@@ -81,6 +83,7 @@ bool is_reported(const Operator& op, const std::string& problem, const std::stri
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     emu::Options options;
     options.seed = seed;
+    options.checks = emu::parse_checks("all,overtaken_read");  // as kernels_of has them clean
     options.delivery = static_cast<emu::Delivery>(seed % 3);
     options.divergence = static_cast<emu::Divergence>(seed / 3 % 3);
     options.limits.idle_steps = 1 << 16;
