@@ -5,6 +5,7 @@
 #include "runtime/problem_shapes.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tilewright::tune {
 namespace {
@@ -53,8 +54,9 @@ void check_wanted(const Schema& schema, const std::vector<std::string>& wanted) 
   }
   for (const std::string& name : wanted) {
     if (role_of(schema, name) == Role::output) continue;
-    throw Error(ErrorKind::user, std::string(schema.name) + ": no output is named '" + name +
-                                     "'; it has " + outputs);
+    std::string message(schema.name);
+    message.append(": no output is named '").append(name).append("'; it has ").append(outputs);
+    throw Error(ErrorKind::user, std::move(message));
   }
 }
 
