@@ -155,9 +155,11 @@ struct Exec {
   }
   template <class T>
   T* lanes(const Slot& slot) const {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): a slot stands at an address
     return reinterpret_cast<T*>(address(slot.value, slot.in_frame));
   }
   std::uint32_t& defined(const Slot& slot) const {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr)
     return *reinterpret_cast<std::uint32_t*>(address(slot.defined, slot.in_frame));
   }
   /// The value of one lane, zero-extended; pred as 0 or 1.

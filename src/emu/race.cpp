@@ -130,8 +130,8 @@ Judged judge(const Party& a, const Conflict& c) {
   }
   if (mine && c.thread / 32 == actor.agent / 32) {
     j.kind = Kind::unordered;
-    const bool volatile_ = strength == Strength::volatile_ && c.record.scope() == 5;
-    if (volatile_) j.severity = Severity::undefined;
+    const bool both_volatile = strength == Strength::volatile_ && c.record.scope() == 5;
+    if (both_volatile) j.severity = Severity::undefined;
     j.why = "with no bar.warp.sync between lanes of the warp";
   } else {
     const Grid* earlier = unordered_launch(*x.run, *x.grid, c.record.block());

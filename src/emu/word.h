@@ -94,9 +94,9 @@ struct Words {
 
   template <Literal literal>
   bool has() const {
-    constexpr std::uint64_t bit = bit_of_word(literal.text);
-    static_assert(bit != 0, "add the word to kModifierWords");
-    return (word_bits & bit) != 0;
+    constexpr std::uint64_t kBit = bit_of_word(literal.text);
+    static_assert(kBit != 0, "add the word to kModifierWords");
+    return (word_bits & kBit) != 0;
   }
 };
 
