@@ -51,6 +51,7 @@ struct CellAccess {
   bool settled(Record r) const;
   bool same_kind(Record r) const;
   Reader reader_of(Record r) const;
+  const std::vector<Reader>* list_of(Record r) const;
   template <class Each>
   bool each_of_many(Record r, Each each) const;
   bool knows(Record r, const Reader& reader, std::uint32_t& unknown) const;
@@ -109,6 +110,13 @@ Reader CellAccess::reader_of(Record r) const {
   return {r.agent(), r.epoch(), cell.lanes, cell.reader_pc, r.scope(), false};
 }
 
+/// The readers of kReaderList; null if the list is gone with its block or with a barrier.
+const std::vector<Reader>* CellAccess::list_of(Record r) const {
+  const Block* owner = mine(r) ? a.x.block : a.x.grid->block_of(r.block());
+  if (owner == nullptr || owner->floor.epoch >= r.epoch()) return nullptr;
+  return &owner->reader_lists[cell.lanes];
+}
+
 /// The readers of kManyWarps; until `each` says false.
 template <class Each>
 bool CellAccess::each_of_many(Record r, Each each) const {
@@ -142,14 +150,13 @@ bool CellAccess::check_reader(Record r, const Reader& reader) const {
 }
 
 bool CellAccess::check_list(Record r) const {
-  const Block* owner = mine(r) ? a.x.block : a.x.grid->block_of(r.block());
-  if (owner == nullptr || owner->floor.epoch >= r.epoch()) {  // the list is gone
+  const auto* list = list_of(r);
+  if (list == nullptr) {
     return is_exempt(a, r, cell.reader_pc) ||
            find_block(a.actor.knowledge->foreign, r.block()) != nullptr ||
            conflict(r, 0, cell.reader_pc, false);
   }
-  const auto& list = owner->reader_lists[cell.lanes];
-  return std::all_of(list.begin(), list.end(),
+  return std::all_of(list->begin(), list->end(),
                      [&](const Reader& reader) { return check_reader(r, reader); });
 }
 
@@ -179,12 +186,9 @@ bool CellAccess::is_before_proxy(Record r) const {
     return each_of_many(r, [&](const Reader& reader) { return knows_some(reader, false); });
   }
   if (r.agent() != kReaderList) return true;
-  const Block* owner = mine(r) ? a.x.block : a.x.grid->block_of(r.block());
-  if (owner == nullptr || owner->floor.epoch >= r.epoch()) {
-    return knows_some({0, r.epoch(), 1, 0, 0, false}, true);
-  }
-  const auto& list = owner->reader_lists[cell.lanes];
-  return std::all_of(list.begin(), list.end(),
+  const auto* list = list_of(r);
+  if (list == nullptr) return knows_some({0, r.epoch(), 1, 0, 0, false}, true);
+  return std::all_of(list->begin(), list->end(),
                      [&](const Reader& reader) { return knows_some(reader, !reader.any); });
 }
 
@@ -369,6 +373,8 @@ class WordAccess {
   void touch(std::uint64_t& record) const;
   std::uint32_t copy_list(std::uint64_t reader, std::uint32_t index) const;
   void drop_list(std::uint64_t reader, std::uint32_t index) const;
+  template <class Check>
+  void check_parts(std::uint64_t record, Check check) const;
   void check_writers() const;
   void check_readers() const;
   std::array<Part, 2> halves_of_pair() const;
@@ -486,27 +492,26 @@ bool WordAccess::is_of_pair(std::uint64_t record) const {
          a_.strength == Strength::weak && a_.actor.agent < a_.x.block->threads && record == pair();
 }
 
-void WordAccess::check_writers() const {
-  if (is_pair(cell_.writer)) {
-    if (is_of_pair(cell_.writer)) return;
+/// A check of all that the record of writers or of readers stands for.
+template <class Check>
+void WordAccess::check_parts(std::uint64_t record, Check check) const {
+  if (is_pair(record)) {
     std::array<Part, 2> halves = halves_of_pair();
-    each_part(halves, [](const CellAccess& part) { return part.check_writer(); });
-  } else if (!in_parts(cell_.writer)) {
-    whole_.check_writer();
+    each_part(halves, check);
+  } else if (!in_parts(record)) {
+    check(whole_);
   } else {
-    each_part(parts(), [](const CellAccess& part) { return part.check_writer(); });
+    each_part(parts(), check);
   }
 }
 
+void WordAccess::check_writers() const {
+  if (is_of_pair(cell_.writer)) return;
+  check_parts(cell_.writer, [](const CellAccess& part) { return part.check_writer(); });
+}
+
 void WordAccess::check_readers() const {
-  if (is_pair(cell_.reader)) {
-    std::array<Part, 2> halves = halves_of_pair();
-    each_part(halves, [](const CellAccess& part) { return part.check_readers(); });
-  } else if (!in_parts(cell_.reader)) {
-    whole_.check_readers();
-  } else {
-    each_part(parts(), [](const CellAccess& part) { return part.check_readers(); });
-  }
+  check_parts(cell_.reader, [](const CellAccess& part) { return part.check_readers(); });
 }
 
 void WordAccess::split_readers() const {
