@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PTX of compilers other than nvcc: NVRTC 13.5 (test/data/ptx_nvrtc) and CuTe DSL 4.8
 // (test/data/ptx_cute_dsl). Triton's is in triton_test.cpp.
+#include "emu/half_tiles.h"
 #include "emu/programs.h"
 
 #include <cmath>
@@ -9,8 +10,10 @@ namespace tilewright::emu {
 namespace {
 
 using test::expect_clean;
+using test::half;
 using test::module_of;
 using test::schedules;
+using test::tiles_of;
 
 struct Call {
   std::string file;
@@ -147,34 +150,15 @@ TEST_F(Compilers, CuteDslTakesNormsOfRowsThatCpAsyncBrought) {
   }
 }
 
-/// The f16 of 0, 1, 2 or 3.
-std::uint16_t small_half(int v) {
-  constexpr std::uint16_t kBits[] = {0, 0x3c00, 0x4000, 0x4200};
-  return kBits[v];
-}
-
-/// Tiles of 64 x 64 f16 in the 128-byte swizzle.
-EncodedTensorMap tiles(std::uint64_t address, std::uint64_t rows, std::uint64_t columns) {
-  TensorMap map;
-  map.type = Type::f16;
-  map.rank = 2;
-  map.address = address;
-  map.extents = {columns, rows, 1, 1, 1};
-  map.strides = {2 * columns};
-  map.box = {64, 64, 1, 1, 1};
-  map.swizzle = TensorSwizzle::b128;
-  return encode_tensor_map(map);
-}
-
 /// A ring of tensor copies (PipelineTmaAsync) in front of wgmma, whose elected threads issue them.
 TEST_F(Compilers, CuteDslMultipliesMatricesOfTensorMaps) {
   constexpr int kRows = 64, kColumns = 128, kDepth = 192;
   const auto value = [](int i) { return i * 31 % 17 % 4; };
   std::vector<std::uint16_t> a, b;
   for (int i = 0; i < kRows * kDepth; ++i)
-    a.push_back(small_half(value(i)));
+    a.push_back(half(value(i)));
   for (int i = 0; i < kColumns * kDepth; ++i)
-    b.push_back(small_half(value(i + 5)));
+    b.push_back(half(value(i + 5)));
   std::vector<float> c;
   for (int i = 0; i < kRows * kColumns; ++i) {
     int sum = 0;
@@ -188,8 +172,8 @@ TEST_F(Compilers, CuteDslMultipliesMatricesOfTensorMaps) {
     const std::uint64_t at_a = upload(machine, a), at_b = upload(machine, b);
     arguments.clear();
     arg(std::uint8_t{0});
-    arg(tiles(at_a, kRows, kDepth));
-    arg(tiles(at_b, kColumns, kDepth));
+    arg(tiles_of(at_a, kRows, kDepth));
+    arg(tiles_of(at_b, kColumns, kDepth));
     const std::uint64_t out = output(machine, 4 * kRows * kColumns);
     run(machine, {"ptx_cute_dsl/multiply.ptx", {1, 2, 1}, {128, 1, 1}, 33792}, o);
     EXPECT_EQ(download<float>(machine, out, c.size()), c);

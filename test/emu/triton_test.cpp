@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Triton's PTX (test/data/ptx_triton): values, and no finding.
+#include "emu/half_tiles.h"
 #include "emu/programs.h"
-#include "tilewright/tensor_map.h"
 
 #include <algorithm>
 #include <bit>
@@ -87,27 +87,6 @@ TEST_F(Triton, TakesASoftmax) {
       EXPECT_NEAR(y[row * 500 + i], exact, 4e-6 * exact) << row << " " << i;
     }
   }
-}
-
-/// The bits of an integer of at most 3 bits as f16.
-std::uint16_t half(int v) {
-  const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(v));
-  if (v == 0) return 0;
-  return static_cast<std::uint16_t>((bits >> 16 & 0x8000) | (((bits >> 23 & 255) - 112) << 10) |
-                                    (bits >> 13 & 0x3ff));
-}
-
-/// A 64 x 64 tile of f16 at a time, in the 128-byte swizzle that Triton assumes for it.
-EncodedTensorMap tiles_of(std::uint64_t address, std::uint64_t rows, std::uint64_t columns) {
-  TensorMap map;
-  map.type = Type::f16;
-  map.rank = 2;
-  map.address = address;
-  map.extents = {columns, rows, 1, 1, 1};
-  map.strides = {2 * columns};
-  map.box = {64, 64, 1, 1, 1};
-  map.swizzle = TensorSwizzle::b128;
-  return encode_tensor_map(map);
 }
 
 /// Tensor copies in, wgmma, and a tensor copy out; the ones of a give the sums of b's columns.
