@@ -58,8 +58,7 @@ class Mbarriers {
   struct Place {
     template <class T>
     requires std::is_constructible_v<Index, const T&>
-    // NOLINTNEXTLINE(google-explicit-constructor): mbarriers are indexed by plain numbers and
-    // values
+    // NOLINTNEXTLINE(google-explicit-constructor): an index is a plain number or a value
     Place(const T& number, SourceLoc line = SourceLoc::here()) : index(number), at(line) {}
     Index index;
     SourceLoc at;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // kda_conv_verify and kda_verify_compact as the command line and bindings see them.
+#include "kernels/kda/option_specs.h"
 #include "kernels/kda/reference.h"
 #include "kernels/kda_conv_verify/reference.h"
 #include "kernels/rows/row_schema.h"
@@ -107,27 +108,14 @@ constexpr auto kCompactTensors =
                     record("k_records", "N,T,HV,K", "k of each token, of length 1"),
                     record("decay_records", "N,T,HV,K", "e^g of each token")});
 
-constexpr std::array<std::string_view, 1> kNone{"none"};
-constexpr std::array<std::string_view, 1> kAutoScale{"1/sqrt(K)"};
 constexpr std::array<std::string_view, 2> kIndexModes{"by_row", "by_index"};
 constexpr std::array<std::string_view, 2> kStateModes{"roll", "keep"};
 constexpr std::array<std::string_view, 3> kVariants{"auto", "small_batch", "large_batch"};
 constexpr std::array<OptionSpec, 8> kOptions{{
-    {.name = "scale",
-     .type = OptionType::real,
-     .default_text = "1/sqrt(K)",
-     .words = kAutoScale,
-     .doc = "factor of q"},
-    {.name = "lower_bound",
-     .type = OptionType::real,
-     .default_text = "none",
-     .words = kNone,
-     .doc = "L of the safe gate L sigmoid(A u); none: the gate is -A softplus(u)"},
-    {.name = "softplus_beta", .type = OptionType::real, .default_text = "1", .least = 0},
-    {.name = "softplus_threshold",
-     .type = OptionType::real,
-     .default_text = "20",
-     .doc = "softplus(u) is u where softplus_beta u is greater"},
+    kda_schema::kScale,
+    kda_schema::kLowerBound,
+    kda_schema::kSoftplusBeta,
+    kda_schema::kSoftplusThreshold,
     {.name = "use_qk_l2norm",
      .type = OptionType::boolean,
      .default_text = "true",

@@ -2,6 +2,7 @@
 // What kda_decode and kda_prefill have in common on the command line and in bindings.
 #pragma once
 
+#include "kernels/kda/option_specs.h"
 #include "kernels/kda_decode/kda_decode.h"
 #include "kernels/rows/row_schema.h"
 
@@ -48,27 +49,7 @@ inline constexpr TensorSpec kDtBias{.name = "dt_bias",
                                     .doc = "[HV,K] or [HV K]: added to a"};
 inline constexpr TensorSpec kOut{
     .name = "out", .role = Role::output, .shape = "N,T,HV,V", .types = kBf16};
-inline constexpr std::array<std::string_view, 1> kNone{"none"};
-inline constexpr std::array<std::string_view, 1> kAutoScale{"1/sqrt(K)"};
 inline constexpr std::array<std::string_view, 2> kLayouts{"vk", "kv"};
-inline constexpr OptionSpec kScale{.name = "scale",
-                                   .type = OptionType::real,
-                                   .default_text = "1/sqrt(K)",
-                                   .words = kAutoScale,
-                                   .doc = "factor of q"};
-inline constexpr OptionSpec kLowerBound{
-    .name = "lower_bound",
-    .type = OptionType::real,
-    .default_text = "none",
-    .words = kNone,
-    .doc = "L of the safe gate L sigmoid(A u); none: the gate is -A softplus(u)"};
-inline constexpr OptionSpec kSoftplusBeta{
-    .name = "softplus_beta", .type = OptionType::real, .default_text = "1", .least = 0};
-inline constexpr OptionSpec kSoftplusThreshold{
-    .name = "softplus_threshold",
-    .type = OptionType::real,
-    .default_text = "20",
-    .doc = "softplus(u) is u where softplus_beta u is greater"};
 inline constexpr OptionSpec kStateLayout{.name = "state_layout",
                                          .type = OptionType::choice,
                                          .default_text = "vk",

@@ -44,14 +44,9 @@ constexpr std::array<TensorSpec, 8> kTensors{{
     {.name = "out", .role = Role::output, .shape = "TOKENS,HV,V", .types = kBf16},
 }};
 
-constexpr std::array<std::string_view, 1> kAutoScale{"1/sqrt(K)"};
 constexpr std::array<std::string_view, 2> kModes{"decode", "prefill"};
 constexpr std::array<OptionSpec, 3> kOptions{{
-    {.name = "scale",
-     .type = OptionType::real,
-     .default_text = "1/sqrt(K)",
-     .words = kAutoScale,
-     .doc = "factor of q"},
+    kda_schema::kScale,
     {.name = "mode",
      .type = OptionType::choice,
      .default_text = "decode",
