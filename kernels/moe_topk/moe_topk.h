@@ -48,11 +48,13 @@ struct MoeTopkConfig {
   int lanes = 32;        ///< of a group
   int vector_elems = 1;  ///< divides a group's experts
   int accesses = 1;
-  int warps = 1;          ///< of a block
-  bool unrolled = false;  ///< the loop over choices
+  int warps = 1;                   ///< of a block
+  bool unrolled = false;           ///< the loop over choices
+  bool keys_tell_experts = false;  ///< scores of 16 bits leave room in a word for the expert
   friend bool operator==(const MoeTopkConfig&, const MoeTopkConfig&) = default;
   int group_size() const { return experts / groups; }
   int columns() const { return k + shared_experts; }
+  int held() const { return accesses * vector_elems; }  ///< experts of a lane
 };
 std::string to_string(const MoeTopkConfig& config);
 

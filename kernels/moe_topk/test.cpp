@@ -4,7 +4,9 @@
 #include "operator_fixture.h"
 #include "tilewright/tune.h"
 
+#include <array>
 #include <cmath>
+#include <random>
 #include <set>
 
 namespace tilewright {
@@ -31,6 +33,32 @@ class MoeTopk : public OperatorTest {
   }
   std::vector<double> weights_of(const std::vector<Array>& inputs, const Options& options) {
     return to_doubles(run(topk, inputs, options)[1]);
+  }
+
+  /// Scores that are equal in many places, some of them NaN or infinite.
+  static Array few_values(Type type, std::vector<std::int64_t> shape) {
+    std::mt19937 generator(7);
+    std::vector<double> values(static_cast<std::size_t>(shape[0] * shape[1]));
+    for (double& value : values) {
+      const auto draw = generator() % 16;
+      value = draw < 13 ? static_cast<double>(draw % 5) - 2
+                        : std::array{static_cast<double>(NAN), -kInfinity, -0.0}[draw - 13];
+    }
+    return make_array("logits", type, shape, values);
+  }
+
+  void expect_same_bits(const std::vector<Array>& given, const Options& options) {
+    const tune::Watch watch;
+    std::vector<Array> first = run(topk, given, options);
+    ASSERT_EQ(watch.lookups().size(), 1U);
+    const tune::Lookup lookup = watch.lookups()[0];
+    for (const tune::Config& config :
+         tune::candidates(*lookup.space, device.properties(), lookup.key)) {
+      const tune::Pin pin(*lookup.space, config);
+      std::vector<Array> again = run(topk, given, options);
+      for (std::size_t i = 0; i < first.size(); ++i)
+        EXPECT_EQ(again[i].bytes, first[i].bytes) << tune::config_text(*lookup.space, config);
+    }
   }
 
   const Operator& topk = moe_topk_operator();
@@ -80,18 +108,9 @@ TEST_F(MoeTopk, GivesTheSameBitsInEveryConfiguration) {
     for (const char* scoring : {"softmax", "sigmoid"}) {
       std::vector<Array> given{random("logits", f32, {5, 100}, 3), random("bias", f32, {100}, 0.1)};
       if (scoring == std::string_view("softmax")) given.pop_back();
-      Options options{{"k", k}, {"scoring", scoring}};
-      const tune::Watch watch;
-      std::vector<Array> first = run(topk, given, options);
-      ASSERT_EQ(watch.lookups().size(), 1U);
-      const tune::Lookup lookup = watch.lookups()[0];
-      for (const tune::Config& config :
-           tune::candidates(*lookup.space, device.properties(), lookup.key)) {
-        const tune::Pin pin(*lookup.space, config);
-        std::vector<Array> again = run(topk, given, options);
-        for (std::size_t i = 0; i < first.size(); ++i)
-          EXPECT_EQ(again[i].bytes, first[i].bytes) << tune::config_text(*lookup.space, config);
-      }
+      expect_same_bits(given, {{"k", k}, {"scoring", scoring}});
+      expect_same_bits({few_values(f32, {5, 100})}, {{"k", k}, {"scoring", scoring}});
+      expect_same_bits({few_values(bf16, {5, 100})}, {{"k", k}, {"scoring", scoring}});
     }
   }
 }
@@ -168,15 +187,47 @@ TEST_F(MoeTopk, GivesTiesToTheLowerExpertAndGroup) {
             (std::vector<double>{0, 1}));
 }
 
+TEST_F(MoeTopk, BreaksManyTiesAsAStableSortDoes) {
+  for (Type type : {bf16, f16, f32}) {
+    for (std::int64_t experts : {60, 100, 384, 1000}) {
+      for (const char* scoring : {"softmax", "sigmoid"}) {
+        for (const char* k : {"8", "50"})
+          run(topk, {few_values(type, {4, experts})}, {{"k", k}, {"scoring", scoring}});
+      }
+    }
+  }
+}
+
+TEST_F(MoeTopk, BreaksTiesOfMaskedGroupsAsAStableSortDoes) {
+  for (std::int64_t experts : {64, 256, 384}) {
+    for (const char* k : {"8", "40", "64"}) {
+      run(topk, {few_values(f32, {6, experts})},
+          {{"k", k}, {"scoring", "sigmoid"}, {"groups", "8"}, {"topk_group", "1"}});
+    }
+  }
+}
+
+TEST_F(MoeTopk, TellsTheLastExpertFromNoneEvenIfItIsNan) {
+  for (Type type : {bf16, f32}) {
+    std::vector<double> values(4096, 0);
+    values.back() = NAN;
+    run(topk, {logits(values, type)}, {{"k", "64"}});
+    values.assign(4096, NAN);
+    run(topk, {logits(values, type)}, {{"k", "64"}});
+  }
+}
+
 TEST_F(MoeTopk, PutsNanBehindMinusInfinityWithoutWeight) {
   std::vector<double> values{NAN, -kInfinity, 1, NAN, 0};
   for (const char* scoring : {"softmax", "softmax_selected", "sigmoid"}) {
-    Options options = {{"k", "5"}, {"scoring", scoring}};
-    EXPECT_EQ(ids_of({logits(values)}, options), (std::vector<double>{2, 4, 1, 0, 3}));
-    std::vector<double> weights = weights_of({logits(values)}, options);
-    EXPECT_GT(weights[0], weights[1]);
-    EXPECT_EQ(std::vector<double>(weights.begin() + 2, weights.end()),
-              (std::vector<double>{0, 0, 0}));
+    for (Type type : {f32, f16, bf16}) {
+      Options options = {{"k", "5"}, {"scoring", scoring}};
+      EXPECT_EQ(ids_of({logits(values, type)}, options), (std::vector<double>{2, 4, 1, 0, 3}));
+      std::vector<double> weights = weights_of({logits(values, type)}, options);
+      EXPECT_GT(weights[0], weights[1]);
+      EXPECT_EQ(std::vector<double>(weights.begin() + 2, weights.end()),
+                (std::vector<double>{0, 0, 0}));
+    }
   }
 }
 
