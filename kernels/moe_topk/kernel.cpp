@@ -76,12 +76,13 @@ class TopkKernel {
         shared_weight_(shared_weight),
         lane_(lane_idx()),
         group_(lane_ / config.lanes),
-        first_(topk::first_expert(config, lane_)) {}
+        first_(topk::first_expert(config, lane_)),
+        row_(config.team == 1 ? warp_idx() : constant(s32, 0)) {}
 
   void run() {
     Int tokens = t_.logits.shape()[0].value();
     Type index = is_short_extent(tokens) ? s32 : s64;
-    Value token = block_idx().x.to(index) * c_.warps + warp_idx().to(index);
+    Value token = block_idx().x.to(index) * c_.warps + row_.to(index);
     if_(token < to_value(tokens), [&] { route(token); });
   }
 
@@ -89,8 +90,23 @@ class TopkKernel {
   void route(const Value& token) {
     std::optional<Value> bound;
     if (t_.bound_m) bound.emplace((*t_.bound_m)(0).load());
-    load_keys(token);
-    if (shares_) warp_barrier();
+    if (c_.scoring == Scoring::sigmoid)
+      shares_.emplace(shared(f32, make_row_major(Shape{c_.warps, c_.experts})));
+    if (c_.team == 1) {
+      load_keys(token);
+      if (shares_) warp_barrier();
+      choose(token, bound);
+      return;
+    }
+    Tensor keys = shared(u32, make_row_major(Shape{c_.accesses, 32 * c_.vector_elems}));
+    share_keys(token, keys);
+    if_(warp_idx() == 0, [&] {
+      take_keys(keys);
+      choose(token, bound);
+    });
+  }
+
+  void choose(const Value& token, const std::optional<Value>& bound) {
     topk::WarpChoice choice(c_, keys_);
     choice.choose();
     std::vector<Value> experts;
@@ -112,27 +128,55 @@ class TopkKernel {
     std::optional<Fragment> bias;
   };
 
+  Loaded load_access(const Value& token, const Value& access) const {
+    Value first = access * c_.vector_elems;
+    Value inside = group_ < c_.groups && access < c_.accesses &&
+                   lane_ % c_.lanes * c_.held() + first < c_.group_size();
+    Value column = first_ + first;
+    std::optional<Fragment> bias;
+    if (t_.bias) bias.emplace(load_if(inside, (*t_.bias)(column), c_.vector_elems));
+    return {inside, column, load_if(inside, t_.logits(token, column), c_.vector_elems), bias};
+  }
+
   void load_keys(const Value& token) {
-    std::vector<Loaded> accesses;
-    for (int first = 0; first < c_.held(); first += c_.vector_elems) {
-      Value inside = group_ < c_.groups && lane_ % c_.lanes * c_.held() + first < c_.group_size();
-      Value column = first_ + first;
-      std::optional<Fragment> bias;
-      if (t_.bias) bias.emplace(load_if(inside, (*t_.bias)(column), c_.vector_elems));
-      accesses.push_back(
-          {inside, column, load_if(inside, t_.logits(token, column), c_.vector_elems), bias});
-    }
-    if (c_.scoring == Scoring::sigmoid)
-      shares_.emplace(shared(f32, make_row_major(Shape{c_.warps, c_.experts})));
-    for (const Loaded& access : accesses)
+    std::vector<Loaded> loaded;
+    loaded.reserve(static_cast<std::size_t>(c_.accesses));
+    for (int access = 0; access < c_.accesses; ++access)
+      loaded.push_back(load_access(token, constant(s32, access)));
+    for (const Loaded& access : loaded)
       add_keys(access);
+  }
+
+  /// The warps of a team take an access of each lane in turn.
+  void share_keys(const Value& token, const Tensor& keys) {
+    std::vector<Loaded> loaded;
+    for (int turn = 0; turn < c_.accesses; turn += c_.team)
+      loaded.push_back(load_access(token, warp_idx() + turn));
+    for (std::size_t turn = 0; turn < loaded.size(); ++turn) {
+      add_keys(loaded[turn]);
+      Fragment own(u32, c_.vector_elems);
+      for (int i = 0; i < c_.vector_elems; ++i)
+        own[i] = keys_[keys_.size() - static_cast<std::size_t>(c_.vector_elems - i)];
+      Value access = warp_idx() + static_cast<int>(turn) * c_.team;
+      store_if(access < c_.accesses, keys(access, lane_ * c_.vector_elems), own);
+    }
+    barrier();
+  }
+
+  void take_keys(const Tensor& keys) {
+    keys_.clear();
+    for (int access = 0; access < c_.accesses; ++access) {
+      Fragment taken = load(keys(access, lane_ * c_.vector_elems), c_.vector_elems);
+      for (int i = 0; i < c_.vector_elems; ++i)
+        keys_.push_back(taken[i]);
+    }
   }
 
   void add_keys(const Loaded& access) {
     Fragment score = access.logits.to(f32);
     if (c_.scoring == Scoring::sigmoid) {
       score = map(score, [](const Value& x) { return quick_sigmoid(x); });
-      store_if(access.inside, (*shares_)(warp_idx(), access.column), score);
+      store_if(access.inside, (*shares_)(row_, access.column), score);
     }
     if (access.bias) score = score + *access.bias;
     if (c_.scoring != Scoring::sigmoid) score = score + 0.0f;  // -0 and 0 are equal
@@ -187,7 +231,7 @@ class TopkKernel {
                                      const std::vector<Value>& experts) const {
     std::vector<Value> shares;
     for (std::size_t round = 0; round < experts.size(); ++round) {
-      Value share = (*shares_)(warp_idx(), experts[round]).load();
+      Value share = (*shares_)(row_, experts[round]).load();
       shares.push_back(select(topk::is_number(choice.key(round)), share, 0.0f));
     }
     std::vector<Value> weights;
@@ -216,8 +260,9 @@ class TopkKernel {
   Value scale_, shared_weight_;
   Value lane_, group_;
   Value first_;                       // the lane's first expert
+  Value row_;                         // of the block's tokens
   std::vector<Value> scores_, keys_;  // of the lane's experts
-  std::optional<Tensor> shares_;      // of the block's warps: sigmoids, before a bias was added
+  std::optional<Tensor> shares_;      // of the block's tokens: sigmoids, before a bias was added
 };
 
 }  // namespace
@@ -227,7 +272,8 @@ Traced MoeTopkPlan::trace(ptx::Target target) const {
                                      std::to_string(config.k) + "of" +
                                      std::to_string(config.experts),
                              .target = target,
-                             .block = {config.warps * 32, 1, 1}};
+                             .block = {config.threads(), 1, 1},
+                             .min_blocks_per_sm = config.team == 1 ? 0 : 1};
   using Maybe = std::optional<Tensor>;
   auto body = [this](const Tensor& logits, const Maybe& bias, const Maybe& map, const Maybe& bound,
                      const Tensor& ids, const Tensor& weights, const Value& scale,

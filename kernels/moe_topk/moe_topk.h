@@ -38,8 +38,8 @@ struct MoeTopkOptions {
   float shared_weight = 1;
 };
 
-/// The specialisation besides the facts of the arguments. A warp has a token; its lanes are split
-/// evenly among the groups, each lane with `accesses` vectors of neighbouring experts.
+/// The specialisation besides the facts of the arguments. A warp chooses for a token; its lanes are
+/// split evenly among the groups, each lane with `accesses` vectors of neighbouring experts.
 struct MoeTopkConfig {
   Scoring scoring = Scoring::softmax;
   bool renormalize = true;
@@ -48,12 +48,14 @@ struct MoeTopkConfig {
   int lanes = 32;        ///< of a group
   int vector_elems = 1;  ///< divides a group's experts
   int accesses = 1;
-  int warps = 1;                   ///< of a block
-  bool unrolled = false;           ///< the loop over choices
+  int warps = 1;          ///< of a block: each chooses for a token
+  int team = 1;           ///< warps that share the scores of a token; more than one if warps = 1
+  bool unrolled = false;  ///< the loop over choices
   bool keys_tell_experts = false;  ///< scores of 16 bits leave room in a word for the expert
   friend bool operator==(const MoeTopkConfig&, const MoeTopkConfig&) = default;
   int group_size() const { return experts / groups; }
   int columns() const { return k + shared_experts; }
+  int threads() const { return 32 * warps * team; }
   int held() const { return accesses * vector_elems; }  ///< experts of a lane
 };
 std::string to_string(const MoeTopkConfig& config);

@@ -25,6 +25,22 @@ constexpr std::array kUnrolled{0, 1};
 constexpr std::array<tune::Knob, 2> kKnobs{{{"warps", kWarps}, {"unrolled", kUnrolled}}};
 constexpr std::array<tune::Reducible, 1> kReducible{{{"T", 300}}};
 
+// Of sigmoids, which are most of the instructions for few tokens.
+constexpr std::array<tune::KeySpec, 3> kTeamKeys{
+    {{"bits"}, {"experts", tune::Match::nearest}, {"tokens", tune::Match::nearest}}};
+constexpr std::array kTeams{1, 2, 3, 4};
+constexpr std::array<tune::Knob, 1> kTeamKnobs{{{"team", kTeams}}};
+
+/// As long as multiprocessors have no other token to do meanwhile.
+tune::Config standard_team(const DeviceProperties& device, const tune::Key& key) {
+  return {key[2] > device.sm_count ? 1 : kTeams.back()};
+}
+bool valid_team(const DeviceProperties&, const tune::Key&, const tune::Config& config) {
+  return config[0] >= 1 && config[0] <= kTeams.back();
+}
+constexpr tune::Space kTeamSpace{"moe_topk.team", kTeamKeys,  kTeamKnobs,
+                                 standard_team,   valid_team, kReducible};
+
 constexpr std::int64_t kMaxShares = 12'288;  // numbers of a block's experts in shared memory
 
 /// Blocks of one warp until every multiprocessor has one.
@@ -148,7 +164,7 @@ std::string to_string(const MoeTopkConfig& c) {
          " g=" + std::to_string(c.topk_group) + "/" + std::to_string(c.groups) +
          " l=" + std::to_string(c.lanes) + " v=" + std::to_string(c.vector_elems) +
          " n=" + std::to_string(c.accesses) + " w=" + std::to_string(c.warps) +
-         (c.unrolled ? " unrolled" : "");
+         (c.team > 1 ? " team=" + std::to_string(c.team) : "") + (c.unrolled ? " unrolled" : "");
 }
 
 MoeTopkPlan plan_moe_topk(const DeviceProperties& device, const MoeTopkTensors& tensors,
@@ -177,6 +193,12 @@ MoeTopkPlan plan_moe_topk(const DeviceProperties& device, const MoeTopkTensors& 
       tune::choose(kSpace, device, {bits(tensors.logits.type), config.experts, config.k, tokens});
   config.warps = chosen[0];
   config.unrolled = chosen[1] == 1;
+  if (config.scoring == Scoring::sigmoid && config.accesses > 1) {
+    tune::Config team =
+        tune::choose(kTeamSpace, device, {bits(tensors.logits.type), config.experts, tokens});
+    config.team = std::min(team[0], config.accesses);
+    if (config.team > 1) config.warps = 1;
+  }
   constexpr DynamicModes kRows{.extents = 1, .strides = 1};
   auto fixed = [](const std::optional<View>& view) {
     return view ? std::optional(tensor_arg(*view)) : std::nullopt;
@@ -188,7 +210,7 @@ MoeTopkPlan plan_moe_topk(const DeviceProperties& device, const MoeTopkTensors& 
   plan.map_arg = fixed(tensors.expert_map);
   plan.bound_arg = fixed(tensors.bound_m);
   plan.launch.grid.x = rows::row_blocks(tokens, config.warps, caller);
-  plan.launch.block.x = config.warps * 32;
+  plan.launch.block.x = config.threads();
   return plan;
 }
 
