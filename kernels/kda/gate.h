@@ -32,11 +32,20 @@ struct GateParameters {
 /// 1 / (1 + e^-x), 0 and 1 at the infinities: approximate instructions, 2 ulp.
 Value sigmoid_approx(const Value& x);
 
-/// e^A_log, by approximate instructions.
-Value gate_rate(const Value& a_log);
+/// e^A_log, factor 2^exponent, by approximate instructions. The exponent is 0 as long as f32 holds
+/// the rate; beyond (A_log > 87) a product with a small number may still be an ordinary one.
+struct GateRate {
+  Value factor, exponent;
+  Value power;  ///< 2^exponent, 2^126 where it is more: any f32 number but 0 becomes a large one
+};
+GateRate gate_rate(const Value& a_log);
+GateRate rate_of_one();
 
 /// The decay factors e^g of channels with u = `u` (f32).
-Fragment decay_factors(const Fragment& u, const Value& rate, bool safe, const GateParameters& p);
+Fragment decay_factors(const Fragment& u, const GateRate& rate, bool safe, const GateParameters& p);
+
+/// e^-rate, for a decay that is the same for all tokens.
+Value fixed_decay(const Value& rate);
 
 /// e^g of log decays g.
 Fragment decay_factors(const Fragment& g);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // kda_conv_verify against its float64 reference: both variants, shapes, indices, layouts, traps.
+#include "kernels/kda/steep_gates.h"
 #include "kernels/kda_conv_verify/verify_fixture.h"
 #include "tilewright/case_file.h"
 
@@ -46,6 +47,12 @@ TEST_F(KdaConvVerify, StaysFiniteWhereSoftplusOverflows) {
     for (double each : to_doubles(outputs[1]))
       ASSERT_TRUE(std::isfinite(each));
   }
+}
+
+TEST_F(KdaConvVerify, TakesRatesThatF32DoesNotHold) {
+  std::vector<Array> given = kda::with_steep_gates(inputs({.n = 1, .t = 2, .h = 1, .hv = 4}));
+  for (const Options& options : {Options{}, safe, Options{{"softplus_beta", "0.5"}}})
+    run_both(given, options);
 }
 
 TEST_F(KdaConvVerify, RunsWithoutBiasNormAndSnapshots) {

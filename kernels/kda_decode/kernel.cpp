@@ -103,7 +103,8 @@ class DecodeKernel {
         piece = kda::decay_factors(piece);
       return u;
     }
-    Value rate = p_.t.A_log ? kda::gate_rate((*p_.t.A_log)(rows.v_head)) : constant(f32, 1.0f);
+    kda::GateRate rate =
+        p_.t.A_log ? kda::gate_rate((*p_.t.A_log)(rows.v_head)) : kda::rate_of_one();
     Pieces bias;
     if (p_.t.dt_bias) bias = pieces_of((*p_.t.dt_bias)(rows.v_head, _));
     for (std::size_t i = 0; i < u.size(); ++i) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // kda_decode, kda_prefill and gated_delta_rule against their float64 reference.
+#include "kernels/kda/steep_gates.h"
 #include "kernels/kda_decode/kda_decode.h"
 #include "kernels/kda_prefill/kda_prefill.h"
 #include "operator_fixture.h"
@@ -51,6 +52,12 @@ TEST_F(KdaDecode, TakesTokensAndHeads) {
 
 TEST_F(KdaDecode, GivesEachLaneMoreRowsForManyHeads) {
   run(op, inputs({.n = 64, .h = 1, .hv = 4, .k = 64, .v = 32}), safe);
+}
+
+TEST_F(KdaDecode, TakesRatesThatF32DoesNotHold) {
+  std::vector<Array> given = kda::with_steep_gates(inputs({.t = 2, .h = 1, .hv = 4}));
+  for (const Options& options : {Options{}, safe, Options{{"softplus_beta", "0.5"}}})
+    run(op, given, options);
 }
 
 TEST_F(KdaDecode, HasAllGates) {

@@ -193,7 +193,7 @@ class PrepareKernel {
   Fragment token_decays(const Chunk& chunk) const {
     Fragment factors(f32, 2 * kBlockRows);
     auto decay = [&](int row) {
-      if (c_.gate == DecayGate::fixed) return kda::gate_rate(-p_.a(q_head(chunk)).load());
+      if (c_.gate == DecayGate::fixed) return kda::fixed_decay(p_.a(q_head(chunk)).load());
       // A token that the chunk lacks reads the first one's.
       Value t = chunk.begin + select(inside(chunk, row), rows_.first_row() + row, 0);
       return p_.a(chunk.n, t, chunk.v_head).load();
@@ -214,7 +214,8 @@ class PrepareKernel {
     if (c_.gate == DecayGate::given) {
       factors = kda::decay_factors(u);
     } else {
-      Value rate = p_.a_log ? kda::gate_rate((*p_.a_log)(chunk.v_head)) : constant(f32, 1.0f);
+      kda::GateRate rate =
+          p_.a_log ? kda::gate_rate((*p_.a_log)(chunk.v_head)) : kda::rate_of_one();
       if (p_.dt_bias) {
         Fragment bias = load((*p_.dt_bias)(chunk.v_head, rows_.channel), 2);
         for (int e = 0; e < 2 * kBlockRows; ++e)

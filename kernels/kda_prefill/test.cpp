@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // kda_prefill in chunks against its float64 reference.
+#include "kernels/kda/steep_gates.h"
 #include "kernels/kda_prefill/kda_prefill.h"
 #include "operator_fixture.h"
 
@@ -153,6 +154,12 @@ TEST_F(KdaPrefillChunks, KeepsPrecisionWithSaturatedGates) {
   run(op, given);
   run(op, given, safe);
   run(op, given, {{"softplus_beta", "2"}, {"softplus_threshold", "10"}, {"neg_eigval", "true"}});
+}
+
+TEST_F(KdaPrefillChunks, TakesRatesThatF32DoesNotHold) {
+  std::vector<Array> given = kda::with_steep_gates(inputs({.hv = 4}));
+  for (const Options& options : {Options{}, safe, Options{{"softplus_beta", "0.5"}}})
+    run(op, given, options);
 }
 
 /// Decays are weak: f32 cannot hold what a strong one leaves of a state that nothing is added to.

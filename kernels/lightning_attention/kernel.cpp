@@ -33,7 +33,7 @@ class LightningKernel {
 
   void run_rows(const Rows& rows) const {
     Value q_head = rows.v_head / (c_.v_heads / c_.q_heads);
-    Value decay = kda::gate_rate(-t_.decay(q_head).load());
+    Value decay = kda::fixed_decay(t_.decay(q_head).load());
     if (t_.state) {
       Tensor state = t_.state->slice(coord({rows.slot, rows.v_head, _, _}));
       for (int r = 0; r < c_.rows_per_lane; ++r)
