@@ -212,7 +212,7 @@ class Bench {
                       .cluster = cluster,
                       .blocks_per_sm = 1,
                       .eager = eager != 0,
-                      .fetch = eager != 0});
+                      .fetch = eager != 0 ? tw::KdaFetch::states : tw::KdaFetch::none});
     }
     return list;
   }

@@ -87,9 +87,9 @@ Value rounded_exactly(const Value& index, const Value& y, const Fragment& taps,
 }  // namespace
 
 ConvWeights load_conv_weights(const Tensor& weight, const std::optional<Tensor>& bias,
-                              const Value& channel, const Value& active) {
-  ConvWeights weights{load_if(active, weight(channel, 0), kLaneChannels * kTaps)};
-  if (bias) weights.bias.emplace(load_if(active, (*bias)(channel), kLaneChannels));
+                              const Value& channel, const Value& active, Access access) {
+  ConvWeights weights{access_if(access, active, weight(channel, 0), kLaneChannels * kTaps)};
+  if (bias) weights.bias.emplace(access_if(access, active, (*bias)(channel), kLaneChannels));
   return weights;
 }
 
@@ -118,14 +118,15 @@ Fragment convolve(const ConvWeights& weights, const Inputs& inputs) {
 }
 
 History load_history(const Tensor& state, const Value& line, const Value& channel,
-                     const Value& active) {
+                     const Value& active, Access access) {
   if (!taps_contiguous(state)) {
     auto column = [&](int tap) {
-      return load_if(active, state(line, channel, tap), kLaneChannels).to(f32);
+      return access_if(access, active, state(line, channel, tap), kLaneChannels).to(f32);
     };
     return {column(0), column(1), column(2)};
   }
-  Fragment all = load_if(active, state(line, channel, 0), kLaneChannels * kHistory).to(f32);
+  Element first = state(line, channel, 0);
+  Fragment all = access_if(access, active, first, kLaneChannels * kHistory).to(f32);
   auto column = [&](int tap) {
     Fragment out = Fragment::undefined(f32, kLaneChannels);
     for (int i = 0; i < kLaneChannels; ++i)

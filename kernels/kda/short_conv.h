@@ -2,8 +2,7 @@
 // The causal convolution of four taps with SiLU, on the device: four neighbouring channels a lane.
 #pragma once
 
-#include "tilewright/fragment.h"
-#include "tilewright/tensor.h"
+#include "kernels/kda/access.h"
 
 #include <array>
 #include <optional>
@@ -26,7 +25,8 @@ struct ConvWeights {
 };
 /// `weight` is [D, 4]; nothing is read where `active` is false.
 ConvWeights load_conv_weights(const Tensor& weight, const std::optional<Tensor>& bias,
-                              const Value& channel, const Value& active);
+                              const Value& channel, const Value& active,
+                              Access access = Access::load);
 
 /// silu(bias + sum of taps times inputs), rounded to bf16, in f32. The rounding is that of the
 /// exact number: where the approximation is too near to a tie, f64 decides.
@@ -34,7 +34,7 @@ Fragment convolve(const ConvWeights& weights, const Inputs& inputs);
 
 /// `state` is [lines, D, 3] with taps or channels next to each other in memory.
 History load_history(const Tensor& state, const Value& line, const Value& channel,
-                     const Value& active);
+                     const Value& active, Access access = Access::load);
 
 /// The last three of `inputs` to a line of a pool [lines, D, 3] in either layout.
 void store_window_if(const Value& active, const Tensor& line, const Value& channel,

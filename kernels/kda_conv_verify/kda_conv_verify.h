@@ -58,6 +58,14 @@ struct KdaConvVerifyOptions {
   KdaVariant variant = KdaVariant::automatic;
 };
 
+/// What a dependent launch brings into the L2 cache while it waits for its predecessor.
+enum class KdaFetch : std::uint8_t {
+  none,
+  inputs,  ///< what needs no index
+  states,  ///< also the rows of the pools that the indices name by then
+  ahead    ///< states, and its own dependent may begin to do so at once
+};
+
 /// How a launch is cut into blocks.
 struct KdaTiling {
   KdaVariant variant = KdaVariant::large_batch;
@@ -69,7 +77,7 @@ struct KdaTiling {
   bool eager = false;      ///< loads everything before it computes: for few blocks
   bool streaming = false;  ///< snapshots leave the L2 cache first
   bool in_step = false;    ///< the block's warps pass a barrier after each token
-  bool fetch = false;      ///< brings inputs into the L2 cache while it waits for its predecessor
+  KdaFetch fetch = KdaFetch::none;
   friend bool operator==(const KdaTiling&, const KdaTiling&) = default;
 
   /// Rows of the tile that the block's warps have at once.

@@ -26,12 +26,15 @@ class ConvVerifyKernel {
   int chunk_tokens() const { return std::min(c_.tokens, kChunk); }
   int chunks() const { return (c_.tokens + kChunk - 1) / kChunk; }
 
+  bool one_tile() const { return c_.tiles_per_block() == 1 && chunks() == 1; }
+  bool fetches() const { return c_.tiling.fetch != KdaFetch::none && one_tile(); }
+  bool runs_ahead() const { return c_.tiling.fetch == KdaFetch::ahead && one_tile(); }
+
   /// `early(row)` may load what needs no index, also where the row is inactive.
   template <class Early>
   KdaRow begin_row(Early&& early) const {
-    if (c_.tiling.fetch) stages_.fetch();
     grid_dependency_wait();
-    grid_dependency_launch();
+    if (!runs_ahead()) grid_dependency_launch();
     KdaStages::Start start = stages_.start();
     early(start.row);
     if_(!start.active, [] { return_(); });
@@ -52,7 +55,7 @@ class ConvVerifyKernel {
   bool shares_qk() const { return c_.roll && c_.tiling.cluster > 1; }
   /// One warp tells the cluster that its block has read the history, as a fence takes long. Pre: it
   /// has met those that read it.
-  void history_read(int messenger) const {
+  void history_read(const Value& messenger) const {
     if (!shares_qk()) return;
     if_(warp_idx() == messenger, [] { cluster_arrive(); }).else_([] { cluster_arrive_relaxed(); });
   }
@@ -70,16 +73,17 @@ class LargeBatch : public ConvVerifyKernel {
   using ConvVerifyKernel::ConvVerifyKernel;
 
   void run() {
+    if (fetches()) fetch();
     KdaRow row = begin_row([&](const KdaRow& of) {
-      if (!c_.tiling.eager || c_.tiles_per_block() > 1 || chunks() > 1) return;
-      early_.emplace(begin_inputs(of, stages_.tile(of, constant(s32, 0)), true));
+      if (!c_.tiling.eager || !one_tile()) return;
+      early_.emplace(begin_inputs(stages_, of, stages_.tile(of, constant(s32, 0)), true));
     });
     KdaShared shared = stages_.shared_memory(chunk_tokens());
     bool qk_once = c_.tiles_per_block() > 1 && chunks() == 1;  // they serve all tiles
     if (qk_once) {
       convolve_qk(row, shared, constant(s32, 0));
       barrier();
-      history_read(last_warp());
+      history_read(messenger());
     }
     for_tiles([&](const Value& index) {
       KdaTile tile = stages_.tile(row, index);
@@ -90,7 +94,7 @@ class LargeBatch : public ConvVerifyKernel {
       }
       if (c_.roll && !has_spare_warp()) stages_.roll_v(row, tile, shared, block_part());
     });
-    if (chunks() > 1) history_read(last_warp());
+    if (chunks() > 1) history_read(messenger());
     if (has_spare_warp()) {
       if_(warp_idx() != last_warp(), [&] { wait_for_history(); });
       return;
@@ -111,9 +115,10 @@ class LargeBatch : public ConvVerifyKernel {
     kda::Inputs inputs;
     std::optional<kda::History> history = {};
   };
+  /// A warp's tokens, which follow one another: they share weights, inputs and history.
   struct QkWork {
     Value is_k;
-    ConvWork conv;
+    std::vector<ConvWork> tokens;
   };
   struct TileWork {
     Slot gate_at;
@@ -123,31 +128,71 @@ class LargeBatch : public ConvVerifyKernel {
 
   /// What needs no index.
   struct EarlyLoads {
-    std::vector<QkWork> qk;
+    std::optional<QkWork> qk;
     TileWork tile;
   };
-  EarlyLoads begin_inputs(const KdaRow& row, const KdaTile& tile, bool with_qk) const {
+  EarlyLoads begin_inputs(const KdaStages& stages, const KdaRow& row, const KdaTile& tile,
+                          bool with_qk) const {
     Value first_token = constant(s32, 0);
-    std::vector<QkWork> qk;
-    for (int round = 0; round < qk_rounds() && with_qk; ++round)
-      qk.push_back(begin_qk(row, first_token, round));
-    return {std::move(qk), begin_tile(row, tile, first_token)};
+    std::optional<QkWork> qk;
+    if (with_qk) qk.emplace(begin_qk(stages, row, first_token));
+    return {std::move(qk), begin_tile(stages, row, tile, first_token)};
+  }
+
+  /// What the lanes will load, with the addresses for it, before anything may be read.
+  void fetch() const {
+    if (runs_ahead()) grid_dependency_launch();
+    KdaStages stages = stages_.fetching();
+    KdaRow row = stages.row_without_indices();
+    KdaTile tile = stages.tile(row, constant(s32, 0));
+    stages.fetch_indices(row);
+    EarlyLoads loads = begin_inputs(stages, row, tile, true);
+    if (c_.tiling.fetch == KdaFetch::inputs) return;
+    stages.with_guessed_line(row, [&](const KdaRow& guess) {
+      load_history(stages, guess, *loads.qk);
+      load_history(stages, guess, loads.tile.v);
+    });
+    if_(warp_idx() == last_warp(), [&] {
+      stages.with_guessed_slot(row, [&](const KdaRow& guess) { stages.fetch_state(guess, tile); });
+    });
   }
 
   Slot slot_of(const Value& slot, const Value& first_token) const {
     Value token = first_token + slot;
     return {slot, token, slot < chunk_tokens() && token < c_.tokens};
   }
-  /// q and k of the chunk's tokens, one a warp, in as many rounds as needed.
-  int qk_rounds() const { return (2 * chunk_tokens() + c_.tiling.warps - 1) / c_.tiling.warps; }
-  /// Counts warps from the first on that has less of them.
-  Value shifted_warp() const {
+  /// Of q or k, a warp; even warps have q, odd ones k.
+  int warp_tokens() const {
+    int pairs = c_.tiling.warps / 2;
+    return (chunk_tokens() + pairs - 1) / pairs;
+  }
+  /// Warps that have some, unless all do.
+  int busier_warps() const {
+    int with_tokens = 2 * ((chunk_tokens() + warp_tokens() - 1) / warp_tokens());
+    return with_tokens % c_.tiling.warps;
+  }
+  /// Counts warps from the first on that has none, or from `beyond` further on.
+  Value shifted_warp(int beyond = 0) const {
     int warps = c_.tiling.warps;
-    return (warp_idx() + (warps - 2 * chunk_tokens() % warps)) % warps;
+    return (warp_idx() + (2 * warps - busier_warps() - beyond)) % warps;
+  }
+  /// Where v begins: behind the warps of the gates, if it need not be one of the busier ones then.
+  int first_v_warp() const {
+    int v_warps = (chunk_tokens() * c_.tiling.tile_rows / kda::kLaneChannels + 31) / 32;
+    int others = c_.tiling.warps - busier_warps();
+    return std::clamp(others - v_warps, 0, std::min(chunk_tokens(), c_.tiling.warps - 1));
   }
   int warp_rows() const { return c_.tiling.rows_per_lane * kda::kWarpRows; }
   int last_warp() const { return c_.tiling.warps - 1; }
   int row_warps() const { return c_.tiling.pass_rows() / warp_rows(); }
+  /// One without rows, or without windows: its fence waits for what it has stored, and its rows
+  /// wait for the fence.
+  Value messenger() const {
+    if (has_spare_warp()) return constant(s32, last_warp());
+    int pairs = (chunk_tokens() + warp_tokens() - 1) / warp_tokens();
+    Value rank = block_idx().x % c_.tiling.cluster;
+    return (rank / warp_tokens() + 1) % pairs * 2 + 1;
+  }
   /// The last warp has no rows: it rolls conv_state while the others advance.
   bool has_spare_warp() const {
     return c_.roll && row_warps() < c_.tiling.warps && c_.tiles_per_block() == 1 &&
@@ -161,45 +206,56 @@ class LargeBatch : public ConvVerifyKernel {
     if_(row_warps() == c_.tiling.warps ? constant(pred, true) : warp_idx() < row_warps(), body);
   }
 
-  QkWork begin_qk(const KdaRow& row, const Value& first_token, int round) const {
-    Value item = warp_idx() + round * c_.tiling.warps;
-    Value is_k = item >= chunk_tokens();
-    Value slot = item - select(is_k, constant(s32, chunk_tokens()), constant(s32, 0));
-    Slot at = slot_of(slot, first_token);
-    KdaChannels channels = stages_.qk_channels(row, is_k, at.active);
-    return {is_k, {at, channels, stages_.inputs(row, channels, at.token)}};
+  QkWork begin_qk(const KdaStages& stages, const KdaRow& row, const Value& first_token) const {
+    Value is_k = warp_idx() % 2 == 1;
+    Value first_slot = warp_idx() / 2 * warp_tokens();
+    Slot at = slot_of(first_slot, first_token);
+    KdaChannels channels = stages.qk_channels(row, is_k, at.active);
+    QkWork work{is_k, {{at, channels, stages.inputs(row, channels, at.token)}}};
+    for (int i = 1; i < warp_tokens(); ++i) {
+      kda::Inputs before = work.tokens.back().inputs;
+      Slot next = slot_of(first_slot + i, first_token);
+      Fragment newest = stages.input(row, channels, next.token);
+      work.tokens.push_back({next, channels, {before[1], before[2], before[3], newest}});
+    }
+    return work;
   }
 
-  void load_history(const KdaRow& row, ConvWork& work) const {
-    work.history.emplace(stages_.history(row, work.channels, work.at.token < kda::kHistory));
+  static void load_history(const KdaStages& stages, const KdaRow& row, ConvWork& work) {
+    work.history.emplace(stages.history(row, work.channels, work.at.token < kda::kHistory));
+  }
+  static void load_history(const KdaStages& stages, const KdaRow& row, QkWork& work) {
+    load_history(stages, row, work.tokens.front());
+    for (ConvWork& each : work.tokens)
+      each.history = work.tokens.front().history;
   }
   static KdaInputs inputs_of(const ConvWork& work) {
     return {work.channels, KdaStages::joined(work.at.token, work.inputs, *work.history)};
   }
 
   void finish_qk(const KdaRow& row, const KdaShared& shared, const QkWork& work) const {
-    const ConvWork& conv = work.conv;
-    if_(conv.at.active, [&] {
-      stages_.qk(row, shared, {conv.at.slot, conv.at.token}, work.is_k, inputs_of(conv));
-    });
-  }
-
-  void convolve_qk(const KdaRow& row, const KdaShared& shared, const Value& first_token) const {
-    for (int round = 0; round < qk_rounds(); ++round) {
-      QkWork work = begin_qk(row, first_token, round);
-      load_history(row, work.conv);
-      finish_qk(row, shared, work);
+    for (const ConvWork& conv : work.tokens) {
+      if_(conv.at.active, [&] {
+        stages_.qk(row, shared, {conv.at.slot, conv.at.token}, work.is_k, inputs_of(conv));
+      });
     }
   }
 
-  TileWork begin_tile(const KdaRow& row, const KdaTile& tile, const Value& first_token) const {
+  void convolve_qk(const KdaRow& row, const KdaShared& shared, const Value& first_token) const {
+    QkWork work = begin_qk(stages_, row, first_token);
+    load_history(stages_, row, work);
+    finish_qk(row, shared, work);
+  }
+
+  TileWork begin_tile(const KdaStages& stages, const KdaRow& row, const KdaTile& tile,
+                      const Value& first_token) const {
     Slot gate_at = slot_of(shifted_warp(), first_token);
-    KdaGateInputs gate = stages_.gate_inputs(row, tile, gate_at.token, gate_at.active);
+    KdaGateInputs gate = stages.gate_inputs(row, tile, gate_at.token, gate_at.active);
     int lanes = c_.tiling.tile_rows / kda::kLaneChannels;  // of a token
-    Value lane = shifted_warp() * 32 + lane_idx();
+    Value lane = shifted_warp(first_v_warp()) * 32 + lane_idx();
     Slot v_at = slot_of(lane / lanes, first_token);
-    KdaChannels v = stages_.v_channels(tile, lane % lanes * kda::kLaneChannels, v_at.active);
-    return {gate_at, gate, {v_at, v, stages_.inputs(row, v, v_at.token)}};
+    KdaChannels v = stages.v_channels(tile, lane % lanes * kda::kLaneChannels, v_at.active);
+    return {gate_at, gate, {v_at, v, stages.inputs(row, v, v_at.token)}};
   }
 
   void finish_gate(const KdaRow& row, const KdaShared& shared, const KdaTile& tile,
@@ -211,13 +267,15 @@ class LargeBatch : public ConvVerifyKernel {
 
   void finish_v(const KdaRow& row, const KdaShared& shared, const KdaTile& tile,
                 const TileWork& work) const {
-    stages_.v(row, shared, {work.v.at.slot, work.v.at.token}, tile, inputs_of(work.v));
+    if_(work.v.at.active, [&] {  // which spares most warps a convolution
+      stages_.v(row, shared, {work.v.at.slot, work.v.at.token}, tile, inputs_of(work.v));
+    });
   }
 
   void convolve_tile(const KdaRow& row, const KdaShared& shared, const KdaTile& tile,
                      const Value& first_token) const {
-    TileWork work = begin_tile(row, tile, first_token);
-    load_history(row, work.v);
+    TileWork work = begin_tile(stages_, row, tile, first_token);
+    load_history(stages_, row, work.v);
     finish_gate(row, shared, tile, work);
     finish_v(row, shared, tile, work);
   }
@@ -229,7 +287,7 @@ class LargeBatch : public ConvVerifyKernel {
     bool one_pass = c_.tiling.tile_rows == c_.tiling.pass_rows();
     prepare_tile(row, shared, tile, with_qk, one_pass ? &state : nullptr);
     barrier();
-    if (with_qk) history_read(last_warp());
+    if (with_qk) history_read(messenger());
     if (has_spare_warp()) {
       if_(warp_idx() == last_warp(), [&] { roll(row, shared, tile); });
     }
@@ -264,17 +322,14 @@ class LargeBatch : public ConvVerifyKernel {
       convolve_tile(row, shared, tile, first_token);
       return load_state();
     }
-    EarlyLoads loads = early_ ? *early_ : begin_inputs(row, tile, with_qk);
-    load_state();
-    for (QkWork& each : loads.qk)
-      load_history(row, each.conv);
-    load_history(row, loads.tile.v);
-    // Where threads have few registers, those of the gates have to be free before convolutions.
-    const bool gates_first = c_.tiling.warps > 8 || c_.tiling.blocks_per_sm > 1;
-    if (gates_first) finish_gate(row, shared, tile, loads.tile);
-    for (const QkWork& each : loads.qk)
-      finish_qk(row, shared, each);
-    if (!gates_first) finish_gate(row, shared, tile, loads.tile);
+    EarlyLoads loads = early_ ? *early_ : begin_inputs(stages_, row, tile, with_qk);
+    const bool tight = c_.tiling.blocks_per_sm > 1 && warp_tokens() > 1;  // in registers
+    if (!tight) load_state();
+    if (with_qk) load_history(stages_, row, *loads.qk);
+    load_history(stages_, row, loads.tile.v);
+    finish_gate(row, shared, tile, loads.tile);  // needs no history, which is still on its way
+    if (with_qk) finish_qk(row, shared, *loads.qk);
+    if (tight) load_state();
     finish_v(row, shared, tile, loads.tile);
   }
 
@@ -334,7 +389,7 @@ class SmallBatch : public ConvVerifyKernel {
         stages_.roll_v(row, tile, shared, part);
       }).else_([&] { consume(row, shared, tile); });
     });
-    history_read(0);
+    history_read(constant(s32, 0));
     wait_for_history();
     if (c_.roll) if_(warp_idx() == 0, [&] { stages_.roll_qk(row, shared, part); });
   }

@@ -93,21 +93,43 @@ TEST_F(KdaConvVerifyLaunch, GivesTheSameBitsForAnyOrderOfBlocks) {
 }
 
 TEST_F(KdaConvVerifyLaunch, GivesTheSameBitsForEveryTiling) {
-  std::vector<Array> given = inputs({.n = 1, .t = 3, .h = 1, .hv = 2});
-  std::vector<Array> first = run_both(given, {});
   using enum KdaVariant;
-  for (const KdaTiling& tiling :
-       {KdaTiling{small_batch, 2, 8, 2, 16, 1, false}, KdaTiling{large_batch, 8, 8, 1, 16, 1, true},
-        KdaTiling{large_batch, 8, 16, 1, 8, 1, true}, KdaTiling{large_batch, 8, 64, 1, 2, 4, false},
-        KdaTiling{large_batch, 8, 128, 2, 1, 3, false},
-        KdaTiling{large_batch, 17, 64, 1, 2, 1, true, false, false, true},
-        KdaTiling{large_batch, 9, 32, 1, 8, 2, true, false, false, true},
-        KdaTiling{large_batch, 16, 32, 1, 8, 1, true, false, false, true},
-        KdaTiling{large_batch, 16, 64, 1, 4, 1, true},
-        KdaTiling{large_batch, 16, 128, 1, 2, 1, true, false, false, true}}) {
-    std::vector<Array> outputs = run(given, {}, {.tiling = tiling});
-    for (std::size_t i = 0; i < first.size(); ++i)
-      EXPECT_EQ(outputs[i].bytes, first[i].bytes) << to_string(tiling) << ": " << first[i].name;
+  for (std::int64_t tokens : {3, 7}) {
+    std::vector<Array> given = inputs({.n = 1, .t = tokens, .h = 1, .hv = 2});
+    std::vector<Array> first = run_both(given, {});
+    for (const KdaTiling& tiling :
+         {KdaTiling{small_batch, 2, 8, 2, 16, 1, false},
+          KdaTiling{large_batch, 8, 8, 1, 16, 1, true},
+          KdaTiling{large_batch, 8, 16, 1, 8, 1, true},
+          KdaTiling{large_batch, 8, 32, 1, 4, 2, true, false, false, KdaFetch::ahead},
+          KdaTiling{large_batch, 8, 64, 1, 2, 4, false},
+          KdaTiling{large_batch, 8, 128, 2, 1, 3, false},
+          KdaTiling{large_batch, 17, 64, 1, 2, 1, true, false, false, KdaFetch::inputs},
+          KdaTiling{large_batch, 9, 32, 1, 8, 2, true, false, false, KdaFetch::states},
+          KdaTiling{large_batch, 16, 32, 1, 8, 1, true, false, false, KdaFetch::states},
+          KdaTiling{large_batch, 16, 64, 1, 4, 1, true},
+          KdaTiling{large_batch, 16, 128, 1, 2, 1, true, false, false, KdaFetch::ahead}}) {
+      std::vector<Array> outputs = run(given, {}, {.tiling = tiling});
+      for (std::size_t i = 0; i < first.size(); ++i)
+        EXPECT_EQ(outputs[i].bytes, first[i].bytes) << to_string(tiling) << ": " << first[i].name;
+    }
+  }
+}
+
+TEST_F(KdaConvVerifyLaunch, FetchesWhateverTheIndicesAreInEitherLayout) {
+  std::vector<Array> given = inputs({.n = 4, .t = 2, .lines = 5});
+  set_indices(given, {4, -1, 2, 0}, {0, 1, -1, 3}, {3, 0, 4, -1});
+  KdaTiling tiling{.tile_rows = 32, .rows_per_lane = 1, .cluster = 4, .eager = true};
+  for (bool channels : {false, true}) {
+    std::vector<Array> first = run(given, {}, {.channels_contiguous = channels, .tiling = tiling});
+    for (KdaFetch fetch : {KdaFetch::inputs, KdaFetch::states, KdaFetch::ahead}) {
+      KdaTiling fetching = tiling;
+      fetching.fetch = fetch;
+      std::vector<Array> outputs =
+          run(given, {}, {.channels_contiguous = channels, .tiling = fetching});
+      for (std::size_t i = 0; i < first.size(); ++i)
+        EXPECT_EQ(outputs[i].bytes, first[i].bytes) << to_string(fetching) << first[i].name;
+    }
   }
 }
 

@@ -79,6 +79,9 @@ KdaConvVerifyPlan plan_kda_conv_verify(const DeviceProperties& device,
              : choose_kda_tiling(device, options.variant, n,
                                  t.intermediate_states_buffer.has_value(), plan.config);
   plan.args = args_of(t);
+  const bool whole_lines = plan.args.ssm_states.alignment_bytes % 16 == 0;
+  KdaFetch& fetch = plan.config.tiling.fetch;
+  if (fetch != KdaFetch::none && !whole_lines) fetch = KdaFetch::inputs;
   int cluster = plan.config.tiling.cluster;
   std::int64_t blocks = n * plan.config.q_heads * cluster;
   plan.launch.grid.x = rows::row_blocks(blocks, 1, caller);

@@ -2,7 +2,6 @@
 // The stages of kda_conv_verify, traced.
 #include "kernels/kda_conv_verify/stages.h"
 
-#include "tilewright/control.h"
 #include "tilewright/sync.h"
 #include "tilewright/thread.h"
 
@@ -68,7 +67,8 @@ KdaShared KdaStages::shared_memory(int slots) const {
 }
 
 KdaChannels KdaStages::channels(const Value& first, const Value& active) const {
-  return {first, active, kda::load_conv_weights(p_.t.conv_weight, p_.t.conv_bias, first, active)};
+  return {first, active,
+          kda::load_conv_weights(p_.t.conv_weight, p_.t.conv_bias, first, active, access_)};
 }
 
 KdaChannels KdaStages::qk_channels(const KdaRow& row, const Value& is_k,
@@ -87,7 +87,7 @@ Fragment KdaStages::input(const KdaRow& row, const KdaChannels& channels,
                           const Value& token) const {
   Value at = row.n * c_.tokens + token.to(s64);
   Value wanted = channels.active && token >= 0 && token < c_.tokens;
-  return load_if(wanted, p_.t.mixed_qkv(at, channels.first), kLaneChannels);
+  return access_if(access_, wanted, p_.t.mixed_qkv(at, channels.first), kLaneChannels);
 }
 
 Inputs KdaStages::inputs(const KdaRow& row, const KdaChannels& channels, const Value& token) const {
@@ -99,7 +99,7 @@ Inputs KdaStages::inputs(const KdaRow& row, const KdaChannels& channels, const V
 kda::History KdaStages::history(const KdaRow& row, const KdaChannels& channels,
                                 const Value& wanted) const {
   return kda::load_history(p_.t.conv_state, row.conv_line, channels.first,
-                           channels.active && wanted);
+                           channels.active && wanted, access_);
 }
 
 Inputs KdaStages::joined(const Value& token, const Inputs& inputs, const kda::History& history) {
@@ -120,10 +120,10 @@ KdaGateInputs KdaStages::gate_inputs(const KdaRow& row, const KdaTile& tile, con
                                      const Value& active) const {
   Value column = lane_idx() * kLaneChannels;
   Value inside = active && column < c_.k;
-  Fragment a = load_if(inside, p_.t.a(row.n, token, tile.v_head, column), kLaneChannels);
-  Fragment dt_bias = load_if(inside, p_.t.dt_bias(tile.v_head, column), kLaneChannels);
-  Fragment a_log = load_if(inside, p_.t.A_log(tile.v_head), 1);
-  Fragment b = load_if(inside, p_.t.b(row.n, token, tile.v_head), 1);
+  Fragment a = access_if(access_, inside, p_.t.a(row.n, token, tile.v_head, column), kLaneChannels);
+  Fragment dt_bias = access_if(access_, inside, p_.t.dt_bias(tile.v_head, column), kLaneChannels);
+  Fragment a_log = access_if(access_, inside, p_.t.A_log(tile.v_head), 1);
+  Fragment b = access_if(access_, inside, p_.t.b(row.n, token, tile.v_head), 1);
   return {a, dt_bias, a_log[0], b[0], column, inside};
 }
 

@@ -5,6 +5,7 @@
 #include "kernels/kda/delta_rule.h"
 #include "kernels/kda/short_conv.h"
 #include "kernels/kda_conv_verify/kda_conv_verify.h"
+#include "tilewright/control.h"
 
 namespace tilewright {
 
@@ -91,9 +92,28 @@ class KdaStages {
   Start start() const;
   KdaTile tile(const KdaPlace& place, const Value& index) const;
   KdaShared shared_memory(int slots) const;
-  /// Begins to bring into the L2 cache what the block will read. Nothing is read, so that the
-  /// launch before this one may still be writing it.
-  void fetch() const;
+
+  // ---- While the launch before this one may still be writing what this one reads ----
+
+  /// The same stages, whose loads bring into the L2 cache what they would read: zeros.
+  KdaStages fetching() const;
+  /// The block's row without what indices say.
+  KdaRow row_without_indices() const;
+  /// `body(row)` with the indices as they are now, of `row`: they may still become others, or be no
+  /// indices at all. Where they name no line of conv_state, or no slot, there is no call.
+  template <class Body>
+  void with_guessed_line(const KdaRow& row, Body&& body) const {
+    Value line = index_by_now(p_.t.conv_state_indices, row);
+    if_(names_row_of(p_.t.conv_state, line), [&] { body(KdaRow{row, line, line, line}); });
+  }
+  template <class Body>
+  void with_guessed_slot(const KdaRow& row, Body&& body) const {
+    Value slot = index_by_now(p_.t.cache_indices, row);
+    if_(names_row_of(p_.t.ssm_states, slot), [&] { body(KdaRow{row, slot, slot, slot}); });
+  }
+  void fetch_indices(const KdaRow& row) const;
+  /// By the first lane of a warp. Pre: ssm_states is aligned to 16 bytes.
+  void fetch_state(const KdaRow& row, const KdaTile& tile) const;
 
   // ---- Loads, which the caller orders ----
 
@@ -149,6 +169,8 @@ class KdaStages {
   void store_window(const KdaRow& row, const Value& token, const KdaInputs& inputs,
                     const Value& active) const;
   KdaPlace place() const;
+  static Value names_row_of(const Tensor& pool, const Value& index);
+  static Value index_by_now(const Tensor& indices, const KdaRow& row);
   /// The channels' last inputs, from `channel` of the line on.
   struct Tail {
     Tensor inputs;
@@ -160,6 +182,7 @@ class KdaStages {
 
   const KdaConvVerifyConfig& c_;
   const KdaConvVerifyParameters& p_;
+  kda::Access access_ = kda::Access::load;
 };
 
 }  // namespace tilewright

@@ -10,6 +10,7 @@ namespace tilewright {
 namespace {
 
 constexpr int number(KdaVariant variant) { return static_cast<int>(variant); }
+constexpr int number(KdaFetch fetch) { return static_cast<int>(fetch); }
 
 constexpr int kMaxCluster = 8;  // that every device of sm_90 runs
 constexpr int kMaxTokensInShared = 8;
@@ -45,7 +46,9 @@ constexpr std::array kRows{16, 32, 64, 128};
 constexpr std::array kLaneRows{1, 2, 4};
 constexpr std::array kResident{1, 2};
 constexpr std::array kEager{0, 1};
-constexpr std::array kFetch{0, 1};
+constexpr std::array<std::string_view, 4> kFetchText{"", " fetch", " fetch_states", " fetch_ahead"};
+constexpr std::array kFetch{number(KdaFetch::none), number(KdaFetch::inputs),
+                            number(KdaFetch::states), number(KdaFetch::ahead)};
 constexpr std::array<tune::Knob, 7> kKnobs{{{"variant", kVariants},
                                             {"warps", kWarps},
                                             {"rows", kRows},
@@ -88,26 +91,26 @@ KdaTiling tiling_of(const tune::Config& config) {
           .rows_per_lane = lane_rows,
           .blocks_per_sm = resident,
           .eager = eager != 0,
-          .fetch = fetch != 0};
+          .fetch = static_cast<KdaFetch>(fetch)};
 }
 
 /// The block's warps, lanes' rows and tile fit each other: the block has its tile in registers,
 /// with as few rows a lane as its warps allow.
-bool fits(const KdaTiling& tiling, std::int64_t v, std::int64_t tokens) {
+bool fits(const KdaTiling& tiling, std::int64_t v) {
   if (tiling.tile_rows < 8 || v % tiling.tile_rows != 0) return false;
   if (tiling.variant == KdaVariant::small_batch) {
     return tiling.warps == 2 && tiling.tile_rows == tiling.pass_rows() && !tiling.eager &&
-           !tiling.fetch && tiling.blocks_per_sm == 1;
+           tiling.fetch == KdaFetch::none && tiling.blocks_per_sm == 1;
   }
   if (tiling.warps < 8 || tiling.tile_rows != tiling.pass_rows()) return false;
   const bool many = tiling.warps > 9;  // of few registers each
   if (many && (tiling.blocks_per_sm > 1 || (tiling.tile_rows < 64 && !tiling.eager))) return false;
-  // 128 registers hold the loads of one vector of q or k, and a row of the state.
-  const bool one_each = 2 * std::min<std::int64_t>(tokens, kMaxTokensInShared) <= tiling.warps;
+  // 128 registers hold the loads of a warp's tokens, and a row of the state.
   const bool tight = tiling.warps == 16 || tiling.blocks_per_sm > 1;
-  if (tiling.eager && tight && (tiling.rows_per_lane > 1 || !one_each)) return false;
+  if (tiling.eager && tight && tiling.rows_per_lane > 1) return false;
   if (tiling.eager && (tiling.warps == 17 || (tiling.warps == 9 && tight))) return false;
-  if (tiling.fetch && !tiling.eager) return false;  // nothing would wait for it
+  // Many heads keep the memory busy anyway.
+  if (tiling.fetch != KdaFetch::none && !tiling.eager && tiling.tile_rows > 64) return false;
   const int rows_of_lanes = tiling.warps / 8 * 32 * tiling.rows_per_lane;
   return tiling.tile_rows == rows_of_lanes || tiling.rows_per_lane == 1 ||
          (tiling.tile_rows == v && !many);
@@ -121,7 +124,7 @@ bool valid(const DeviceProperties&, const tune::Key& key, const tune::Config& co
     if (!known && values.data() != kRows.data()) return false;  // V may ask for other tiles
   }
   const KdaTiling tiling = tiling_of(config);
-  return (variant == 0 || variant == config[0]) && fits(tiling, v, tokens);
+  return (variant == 0 || variant == config[0]) && fits(tiling, v);
 }
 
 constexpr tune::Space kSpace{"kda_conv_verify", kKeys, kKnobs, standard, valid, kReducible};
@@ -139,7 +142,7 @@ std::string to_string(const KdaTiling& t) {
          " r=" + std::to_string(t.rows_per_lane) + " c=" + std::to_string(t.cluster) +
          " b=" + std::to_string(t.blocks_per_sm) + (t.eager ? " eager" : "") +
          (t.streaming ? " streaming" : "") + (t.in_step ? " in_step" : "") +
-         (t.fetch ? " fetch" : "");
+         std::string(kFetchText[static_cast<std::size_t>(t.fetch)]);
 }
 
 KdaTiling choose_kda_tiling(const DeviceProperties& device, KdaVariant variant, std::int64_t rows,
