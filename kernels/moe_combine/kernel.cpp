@@ -27,12 +27,13 @@ class CombineKernel {
       } else {
         sum.fill(0.0f);
       }
+      const Source source = source_of(y, share.column);
       constexpr int kLoadsInFlight = 8;
       for (int first = 0; first < c_.k; first += kLoadsInFlight) {
         int count = std::min(kLoadsInFlight, c_.k - first);
         std::vector<Term> terms;
         for (int k = first; k < first + count; ++k)
-          terms.push_back(term(y, slots[k], factors[k], share.column));
+          terms.push_back(term(source, slots[k], factors[k]));
         for (const Term& each : terms) {
           sum = zip_map(each.row.to(f32), sum, [&](const Value& value, const Value& so_far) {
             return fma(each.factor, value, so_far);
@@ -49,13 +50,27 @@ class CombineKernel {
     Fragment row;
   };
 
+  /// A column of y, with all of its addresses that does not wait for slots.
+  struct Source {
+    const Tensor& y;
+    Value first;      // bytes, of row 0
+    Value row_bytes;  // from one row to the next
+  };
+  static Source source_of(const Tensor& y, const Value& column) {
+    Value stride = to_value(y.layout().stride()[0].value()).to(s64);
+    return {y, y(0, column).address(), (stride * bytes(y.type())).bitcast(u64)};
+  }
+
   /// A choice without a row adds -0 * 0 = -0, which changes no sum.
-  Term term(const Tensor& y, const Value& slot, const Value& factor, const Value& column) const {
-    Int count = y.shape()[0].value();
-    Type index = is_short_extent(count) ? s32 : s64;
-    Value row = slot.to(index);
-    Value exists = row >= 0 && row < to_value(count);
-    return {select(exists, factor, -0.0f), load_if(exists, y(row, column), c_.tile.vector_elems)};
+  Term term(const Source& source, const Value& slot, const Value& factor) const {
+    Value row = slot.bitcast(u32);  // -1 is beyond all rows
+    Int count = source.y.shape()[0].value();
+    Value exists = is_short_extent(count) ? row < to_value(count).to(s32).bitcast(u32) : slot >= 0;
+    const int elems = c_.tile.vector_elems;
+    const Tensor access(source.y.type(), MemorySpace::global,
+                        source.first + row.to(u64) * source.row_bytes, make_row_major(Shape{elems}),
+                        elems * bytes(source.y.type()));
+    return {select(exists, factor, -0.0f), load_if(exists, access(0), elems)};
   }
 
   const MoeCombineConfig& c_;

@@ -109,7 +109,7 @@ MoeCombinePlan plan_moe_combine(const DeviceProperties& device, const MoeCombine
 }
 
 std::string MoeCombinePlan::key() const {
-  return "moe_combine/2 " + rows::to_string(config.tile) + " | " + to_string(y_arg) + " | " +
+  return "moe_combine/3 " + rows::to_string(config.tile) + " | " + to_string(y_arg) + " | " +
          to_string(slot_arg) + " | " + to_string(weights_arg) + " | " + rows::key_text(start_arg) +
          " | " + to_string(out_arg);
 }
