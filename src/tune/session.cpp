@@ -10,6 +10,17 @@
 namespace tilewright::tune {
 namespace {
 
+constexpr std::int64_t kSlabBytes = std::int64_t{32} << 20;
+constexpr std::int64_t kPieceAlignment = 512;  // cuMemAlloc's, and that of frameworks
+
+/// Bytes of ones on a GPU, which are NaN in floats. The emulator itself knows which bytes were
+/// never written; filling would hide them from it.
+std::shared_ptr<const Buffer> allocate(const Device& device, std::int64_t size_bytes) {
+  auto buffer = std::make_shared<const Buffer>(device, size_bytes);
+  if (device.kind() == DeviceKind::cuda) buffer->fill(std::byte{0xff});
+  return buffer;
+}
+
 Role role_of(const Schema& schema, std::string_view name) {
   for (const TensorSpec& spec : schema.tensors) {
     if (spec.name == name) return spec.role;
@@ -72,21 +83,36 @@ Inputs make_problem_inputs(const Operator& op, const std::string& text, std::uin
   return {&op, make_inputs(op, problem, seed), problem.options};
 }
 
-Session::Session(const Device& device, const Inputs& inputs, const std::vector<std::string>& wanted)
+DeviceAddress Slab::Piece::address() const {
+  return size_bytes == 0 ? 0 : buffer->address() + static_cast<std::uint64_t>(offset_bytes);
+}
+
+Slab::Piece Slab::take(std::int64_t size_bytes) {
+  if (size_bytes >= kSlabBytes) return {allocate(device_, size_bytes), 0, size_bytes};
+  if (buffer_ == nullptr || used_bytes_ + size_bytes > kSlabBytes) {
+    buffer_ = allocate(device_, kSlabBytes);
+    used_bytes_ = 0;
+  }
+  Piece piece{buffer_, used_bytes_, size_bytes};
+  used_bytes_ += (size_bytes + kPieceAlignment - 1) / kPieceAlignment * kPieceAlignment;
+  return piece;
+}
+
+Session::Session(const Device& device, const Inputs& inputs, const std::vector<std::string>& wanted,
+                 Slab* slab)
     : op_(inputs.op), device_(device), arguments_(inputs.op->schema) {
   check_wanted(op_->schema, wanted);
   set_options(inputs, arguments_);
   for (const Array& array : inputs.arrays) {
     const Role role = role_of(op_->schema, array.name);
-    add(array.name, role, array.type, array.shape);
-    tensors_.back().buffer.upload(array.bytes);
+    add(array.name, role, array.type, array.shape, slab);
+    const Slab::Piece& memory = tensors_.back().memory;
+    memory.buffer->upload(array.bytes, memory.offset_bytes);
   }
   arguments_.check(Arguments::Outputs::optional);
   if (op_->check_contents != nullptr) op_->check_contents(arguments_, inputs.arrays);
   for (const OutputSpec& output : chosen_outputs(inputs, arguments_, wanted)) {
-    add(output.name, Role::output, output.type, output.shape);
-    // The emulator itself knows which bytes were never written; filling would hide them from it.
-    if (device.kind() == DeviceKind::cuda) tensors_.back().buffer.fill(std::byte{0xff});
+    add(output.name, Role::output, output.type, output.shape, slab);
   }
   if (op_->workspace_bytes == nullptr) return;
   workspace_.emplace(device_, op_->workspace_bytes(arguments_));
@@ -95,11 +121,13 @@ Session::Session(const Device& device, const Inputs& inputs, const std::vector<s
 }
 
 void Session::add(std::string_view name, Role role, Type type,
-                  const std::vector<std::int64_t>& shape) {
-  Buffer buffer(device_, storage_bytes(type, shape));
-  const View view = make_view(buffer.address(), type, shape);
+                  const std::vector<std::int64_t>& shape, Slab* slab) {
+  const std::int64_t size_bytes = storage_bytes(type, shape);
+  Slab::Piece memory =
+      slab ? slab->take(size_bytes) : Slab::Piece{allocate(device_, size_bytes), 0, size_bytes};
+  const View view = make_view(memory.address(), type, shape);
   arguments_.set(name, view);
-  tensors_.push_back({std::string(name), role, view, std::move(buffer)});
+  tensors_.push_back({std::string(name), role, view, std::move(memory)});
 }
 
 std::vector<Array> Session::outputs() const {
@@ -109,7 +137,7 @@ std::vector<Array> Session::outputs() const {
     const auto shape =
         std::span(tensor.view.shape).first(static_cast<std::size_t>(tensor.view.rank));
     Array array = make_array(tensor.name, tensor.view.type, {shape.begin(), shape.end()});
-    tensor.buffer.download(array.bytes);
+    tensor.memory.buffer->download(array.bytes, tensor.memory.offset_bytes);
     arrays.push_back(std::move(array));
   }
   return arrays;
@@ -118,7 +146,7 @@ std::vector<Array> Session::outputs() const {
 std::int64_t Session::size_bytes() const {
   std::int64_t total = 0;
   for (const Tensor& tensor : tensors_)
-    total += tensor.buffer.size_bytes();
+    total += tensor.memory.size_bytes;
   return total;
 }
 

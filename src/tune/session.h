@@ -6,6 +6,7 @@
 #include "tilewright/buffer.h"
 #include "tilewright/operator.h"
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,11 +25,33 @@ Inputs make_problem_shapes(const Operator& op, const std::string& problem);
 /// Inputs made for one problem, with its options.
 Inputs make_problem_inputs(const Operator& op, const std::string& problem, std::uint64_t seed);
 
+/// Memory of many tensors in few allocations, as frameworks have it. An allocation for each small
+/// tensor is not what users' kernels meet.
+class Slab {
+ public:
+  /// A tensor's bytes in a buffer.
+  struct Piece {
+    std::shared_ptr<const Buffer> buffer;
+    std::int64_t offset_bytes = 0, size_bytes = 0;
+    DeviceAddress address() const;  ///< 0 of no bytes
+  };
+
+  explicit Slab(const Device& device) : device_(device) {}
+  Piece take(std::int64_t size_bytes);
+
+ private:
+  Device device_;
+  std::shared_ptr<const Buffer> buffer_;
+  std::int64_t used_bytes_ = 0;
+};
+
 class Session {
  public:
   /// Uploads the inputs and allocates the outputs: the required ones, and those named in `wanted`.
-  /// Outputs on a GPU start as bytes of ones, which are NaN in floats.
-  Session(const Device& device, const Inputs& inputs, const std::vector<std::string>& wanted);
+  /// Outputs on a GPU start as bytes of ones, which are NaN in floats. Tensors are allocations of
+  /// their own, so that the emulator sees where each ends, or pieces of `slab`.
+  Session(const Device& device, const Inputs& inputs, const std::vector<std::string>& wanted,
+          Slab* slab = nullptr);
 
   void launch(const Stream& stream) const { op_->launch(device_, stream, arguments_); }
   const Arguments& arguments() const { return arguments_; }
@@ -41,9 +64,10 @@ class Session {
     std::string name;
     Role role;
     View view;
-    Buffer buffer;
+    Slab::Piece memory;
   };
-  void add(std::string_view name, Role role, Type type, const std::vector<std::int64_t>& shape);
+  void add(std::string_view name, Role role, Type type, const std::vector<std::int64_t>& shape,
+           Slab* slab);
 
   const Operator* op_;
   Device device_;

@@ -63,21 +63,21 @@ double ColdClock::end() const {
 
 Rotation::Rotation(const Stream& stream, const Inputs& inputs,
                    const std::vector<std::string>& wanted, double replay_us)
-    : stream_(stream) {
+    : stream_(stream), slab_(stream.device()) {
   const Device& device = stream.device();
   if (device.kind() != DeviceKind::cuda) {
     throw Error(ErrorKind::unsupported, "measure: " + device.id() +
                                             " has no clock worth reading; use a cuda device, or "
                                             "'tilewright run' for checks and counters");
   }
-  sessions_.emplace_back(device, inputs, wanted);
+  sessions_.emplace_back(device, inputs, wanted, &slab_);
   launches_ = launches_for(sessions_.front(), stream, replay_us);
   const std::int64_t each = std::max<std::int64_t>(sessions_.front().size_bytes(), 1);
   const std::int64_t beyond_cache = 4 * device.properties().l2_bytes / each + 2;
   const std::int64_t fitting = device.memory().free_bytes / 2 / each;
   const std::int64_t count = std::min({beyond_cache, std::int64_t{launches_}, fitting});
   while (static_cast<std::int64_t>(sessions_.size()) < count)
-    sessions_.emplace_back(device, inputs, wanted);
+    sessions_.emplace_back(device, inputs, wanted, &slab_);
 }
 
 Graph Rotation::capture() const {

@@ -61,6 +61,7 @@ class Rotation {
 
  private:
   const Stream& stream_;
+  Slab slab_;
   std::vector<Session> sessions_;
   int launches_ = 0;
 };
