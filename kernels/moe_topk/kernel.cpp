@@ -111,7 +111,7 @@ class TopkKernel {
     choice.choose();
     std::vector<Value> experts;
     for (std::size_t round = 0; round < choice.rounds(); ++round)
-      experts.push_back(choice.expert(round));
+      experts.push_back(choice.expert(round).assume({.lo = 0, .hi = c_.experts - 1}));
     std::vector<Value> weights =
         c_.scoring == Scoring::sigmoid ? sigmoid_weights(choice, experts) : softmax_weights(choice);
     Value padding = bound ? token >= bound->to(token.type()) : constant(pred, false);

@@ -38,6 +38,10 @@ struct MoeTopkOptions {
   float shared_weight = 1;
 };
 
+/// How often experts of a token have equal scores. A bias keeps them apart, even where logits were
+/// rounded to a few bits.
+enum class TiedScores : std::uint8_t { common, rare };
+
 /// The specialisation besides the facts of the arguments. A warp chooses for a token; its lanes are
 /// split evenly among the groups, each lane with `accesses` vectors of neighbouring experts.
 struct MoeTopkConfig {
@@ -52,6 +56,7 @@ struct MoeTopkConfig {
   int team = 1;           ///< warps that share the scores of a token; more than one if warps = 1
   bool unrolled = false;  ///< the loop over choices
   bool keys_tell_experts = false;  ///< scores of 16 bits leave room in a word for the expert
+  TiedScores ties = TiedScores::common;
   friend bool operator==(const MoeTopkConfig&, const MoeTopkConfig&) = default;
   int group_size() const { return experts / groups; }
   int columns() const { return k + shared_experts; }

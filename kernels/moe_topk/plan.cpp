@@ -187,6 +187,7 @@ MoeTopkPlan plan_moe_topk(const DeviceProperties& device, const MoeTopkTensors& 
   config.topk_group = static_cast<int>(options.topk_group);
   if (config.topk_group == config.groups) config.groups = config.topk_group = 1;  // all are kept
   config.keys_tell_experts = bits(tensors.logits.type) == 16 && options.scoring != Scoring::sigmoid;
+  config.ties = tensors.bias ? TiedScores::rare : TiedScores::common;
   share_experts(config, tensors.logits);
   std::int64_t tokens = tensors.logits.shape[0];
   tune::Config chosen =
@@ -215,7 +216,7 @@ MoeTopkPlan plan_moe_topk(const DeviceProperties& device, const MoeTopkTensors& 
 }
 
 std::string MoeTopkPlan::key() const {
-  std::string text = "moe_topk/3 " + to_string(config);
+  std::string text = "moe_topk/4 " + to_string(config);
   for (const TensorArg* arg : {&logits_arg, &ids_arg, &weights_arg})
     text += " | " + tilewright::to_string(*arg);
   for (const std::optional<TensorArg>* arg : {&bias_arg, &map_arg, &bound_arg})

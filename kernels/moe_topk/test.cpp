@@ -47,6 +47,11 @@ class MoeTopk : public OperatorTest {
     return make_array("logits", type, shape, values);
   }
 
+  /// A bias that leaves scores equal, where kernels count on one that does not.
+  static Array no_bias(std::int64_t experts) {
+    return numbers("bias", std::vector<double>(static_cast<std::size_t>(experts), 0), f32);
+  }
+
   void expect_same_bits(const std::vector<Array>& given, const Options& options) {
     const tune::Watch watch;
     std::vector<Array> first = run(topk, given, options);
@@ -133,7 +138,9 @@ TEST_F(MoeTopk, GivesTheSameBitsWithAnyNumberOfWarpsForAToken) {
         {random("logits", row.type, {3, row.experts}, 3), random("bias", f32, {row.experts}, 0.1)},
         options);
     options.emplace_back("shared_experts", "1");
-    expect_same_bits({few_values(row.type, {3, row.experts}), numbers("bound_m", {2})}, options);
+    expect_same_bits(
+        {few_values(row.type, {3, row.experts}), no_bias(row.experts), numbers("bound_m", {2})},
+        options);
   }
 }
 
@@ -215,8 +222,13 @@ TEST_F(MoeTopk, BreaksManyTiesAsAStableSortDoes) {
   for (Type type : {bf16, f16, f32}) {
     for (std::int64_t experts : {60, 100, 384, 1000}) {
       for (const char* scoring : {"softmax", "sigmoid"}) {
-        for (const char* k : {"8", "50"})
-          run(topk, {few_values(type, {4, experts})}, {{"k", k}, {"scoring", scoring}});
+        for (const char* k : {"8", "50"}) {
+          std::vector<Array> given{few_values(type, {4, experts})};
+          run(topk, given, {{"k", k}, {"scoring", scoring}});
+          given.push_back(no_bias(experts));
+          if (scoring == std::string_view("sigmoid"))
+            run(topk, given, {{"k", k}, {"scoring", scoring}});
+        }
       }
     }
   }
@@ -225,8 +237,9 @@ TEST_F(MoeTopk, BreaksManyTiesAsAStableSortDoes) {
 TEST_F(MoeTopk, BreaksTiesOfMaskedGroupsAsAStableSortDoes) {
   for (std::int64_t experts : {64, 256, 384}) {
     for (const char* k : {"8", "40", "64"}) {
-      run(topk, {few_values(f32, {6, experts})},
-          {{"k", k}, {"scoring", "sigmoid"}, {"groups", "8"}, {"topk_group", "1"}});
+      Options options{{"k", k}, {"scoring", "sigmoid"}, {"groups", "8"}, {"topk_group", "1"}};
+      run(topk, {few_values(f32, {6, experts})}, options);
+      run(topk, {few_values(f32, {6, experts}), no_bias(experts)}, options);
     }
   }
 }

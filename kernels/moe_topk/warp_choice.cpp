@@ -27,7 +27,8 @@ WarpChoice::WarpChoice(const MoeTopkConfig& config, const std::vector<Value>& ke
       last_best_(u32, kTaken, Uniformity::warp),
       last_lanes_(u32, 0, Uniformity::warp),
       skipped_(s32, 0, Uniformity::warp),
-      most_skipped_(s32, 0, Uniformity::warp) {
+      most_skipped_(s32, 0, Uniformity::warp),
+      tied_(pred, false, Uniformity::warp) {
   auto needed = static_cast<std::size_t>(c_.groups > 1 ? std::max(c_.k, 2) : c_.k);
   for (const Value& key : largest_first(keys_, needed))
     queue_.emplace_back(key);
@@ -73,39 +74,63 @@ Value WarpChoice::better_groups(const Value& mine) const {
 }
 
 void WarpChoice::choose() {
+  if (c_.keys_tell_experts) {
+    choose_all(Ties::impossible);
+    for (const Var& key : chosen_.keys)
+      experts_.push_back(expert_of(key));
+    return;
+  }
+  if (c_.ties == TiedScores::common) {
+    choose_all(Ties::resolved);
+    find_experts();
+    return;
+  }
+  const std::vector<Value> queue(queue_.begin(), queue_.end());
+  choose_all(Ties::ignored);
+  if_(tied_, [&] { choose_again(queue); });
+  find_experts();
+}
+
+void WarpChoice::choose_all(Ties ties) {
   if (!c_.unrolled) {
-    for_(c_.k, [&](const Value& choice) { choose_next(choice, queue_.size()); });
+    for_(c_.k, [&](const Value& choice) { choose_next(choice, queue_.size(), ties); });
     return;
   }
   for (int choice = 0; choice < c_.k; ++choice)
-    choose_next(constant(s32, choice), static_cast<std::size_t>(c_.k - 1 - choice));
+    choose_next(constant(s32, choice), static_cast<std::size_t>(c_.k - 1 - choice), ties);
+}
+
+void WarpChoice::choose_again(const std::vector<Value>& queue) {
+  queue_.clear();
+  for (const Value& key : queue)
+    queue_.emplace_back(key);
+  last_best_ = kTaken;
+  for_(c_.k, [&](const Value& choice) { choose_next(choice, queue_.size(), Ties::resolved); });
 }
 
 /// The largest key that is left, of the first lane that has it; `left` keys of a lane may be
-/// wanted afterwards. What the next choice waits for is one reduction and, for keys that can be
-/// equal, a ballot.
-void WarpChoice::choose_next(const Value& choice, std::size_t left) {
+/// wanted afterwards.
+void WarpChoice::choose_next(const Value& choice, std::size_t left, Ties ties) {
   Value mine = queue_[0];
   Value best = redux_max(mine);
   largest_ = select(choice == 0, best, largest_);
+  note(chosen_.keys, choice, best);
   Value equal = mine == best;
-  if (c_.keys_tell_experts) {
-    pop_if(equal, left);
-    note(chosen_.keys, choice, best);
-    return;
-  }
+  if (ties == Ties::impossible) return pop_if(equal, left);
   Value lanes = ballot(equal);
-  Value lower_lanes = (constant(u32, 1) << lane_.bitcast(u32)) - 1;
-  pop_if(equal && (lanes & lower_lanes) == 0, left);
-  if (c_.held() > 1) {
+  note(chosen_.lanes, choice, lanes);
+  if (ties == Ties::ignored) {
+    pop_if(equal, left);
+    tied_ = tied_ || (lanes & (lanes - 1)) != 0 || best == last_best_;
+  } else {
+    Value lower_lanes = (constant(u32, 1) << lane_.bitcast(u32)) - 1;
+    pop_if(equal && (lanes & lower_lanes) == 0, left);
     skipped_ = select(best == last_best_ && lanes == last_lanes_, skipped_ + 1, 0);
     most_skipped_ = max(most_skipped_, skipped_);
-    last_best_ = best;
     last_lanes_ = lanes;
     note(chosen_.skips, choice, skipped_);
   }
-  note(chosen_.keys, choice, best);
-  note(chosen_.lanes, choice, lanes);
+  last_best_ = best;
 }
 
 void WarpChoice::pop_if(const Value& condition, std::size_t left) {
@@ -124,21 +149,18 @@ void WarpChoice::note(std::vector<Var>& of_rounds, const Value& choice, const Va
   }
 }
 
-Value WarpChoice::expert(std::size_t round) const {
-  Value expert = c_.keys_tell_experts ? expert_of(chosen_.keys[round]) : found_expert(round);
-  return expert.assume({.lo = 0, .hi = c_.experts - 1});
-}
-
-/// The expert of the first lane with the key: the first one there, or a later one if the choices
-/// before were the same.
-Value WarpChoice::found_expert(std::size_t round) const {
-  Value lanes = chosen_.lanes[round], skips = chosen_.skips[round];
-  Value lane = (31 - clz(lanes & (0 - lanes)).bitcast(s32)).assume({.lo = 0, .hi = 31});
-  Var index(s32, found(round, lane, {}));
-  for_(most_skipped_, [&](const Value& skipped) {
-    index = select(skipped < skips, found(round, lane, index), index);
-  });
-  return first_expert(c_, lane) + index;
+/// Of each choice the expert of the first lane with the key: the first one there, or a later one if
+/// the choices before were the same.
+void WarpChoice::find_experts() {
+  for (std::size_t round = 0; round < rounds(); ++round) {
+    Value lanes = chosen_.lanes[round], skips = chosen_.skips[round];
+    Value lane = (31 - clz(lanes & (0 - lanes)).bitcast(s32)).assume({.lo = 0, .hi = 31});
+    Var index(s32, found(round, lane, {}));
+    for_(most_skipped_, [&](const Value& skipped) {
+      index = select(skipped < skips, found(round, lane, index), index);
+    });
+    experts_.push_back(first_expert(c_, lane) + index);
+  }
 }
 
 /// The first expert of the lane, behind `last` if given, with the round's key.
