@@ -3,6 +3,7 @@
 #include "kernels/kda_conv_verify/stages.h"
 #include "tilewright/bulk_copy.h"
 #include "tilewright/cache_policy.h"
+#include "tilewright/control.h"
 #include "tilewright/ordered.h"
 #include "tilewright/thread.h"
 
@@ -25,13 +26,16 @@ void KdaStages::fetch_indices(const KdaRow& row) const {
     prefetch((*indices)(row.n));
 }
 
-/// A strong load leaves nothing in the L1 cache, where the launch's own load would find it.
-Value KdaStages::index_by_now(const Tensor& indices, const KdaRow& row) {
-  return load_relaxed(indices(row.n), Scope::gpu).to(s64);
-}
-
-Value KdaStages::names_row_of(const Tensor& pool, const Value& index) {
-  return index >= 0 && index < to_value(pool.shape()[0].value()).to(s64);
+KdaStages::Start KdaStages::guess(const KdaRow& row) const {
+  // A strong load leaves nothing in the L1 cache, where the launch's own load would find it.
+  auto index_by_now = [&](const Tensor& indices) {
+    return load_relaxed(indices(row.n), Scope::gpu).to(s64);
+  };
+  auto within = [](const Value& index, const Tensor& pool) {
+    return index >= 0 && index < to_value(pool.shape()[0].value()).to(s64);
+  };
+  Value line = index_by_now(p_.t.conv_state_indices), slot = index_by_now(p_.t.cache_indices);
+  return {{row, line, slot, line}, within(line, p_.t.conv_state) && within(slot, p_.t.ssm_states)};
 }
 
 void KdaStages::fetch_state(const KdaRow& row, const KdaTile& tile) const {

@@ -32,13 +32,15 @@ class ConvVerifyKernel {
 
   /// `early(row)` may load what needs no index, also where the row is inactive.
   template <class Early>
-  KdaRow begin_row(Early&& early) const {
+  KdaStages::Start begin(Early&& early) const {
     grid_dependency_wait();
     if (!runs_ahead()) grid_dependency_launch();
     KdaStages::Start start = stages_.start();
     early(start.row);
-    if_(!start.active, [] { return_(); });
-    return start.row;
+    return start;
+  }
+  static void leave_unless(const Value& active) {
+    if_(!active, [] { return_(); });
   }
 
   template <class Body>
@@ -74,10 +76,14 @@ class LargeBatch : public ConvVerifyKernel {
 
   void run() {
     if (fetches()) fetch();
-    KdaRow row = begin_row([&](const KdaRow& of) {
+    KdaStages::Start start = begin([&](const KdaRow& of) {
       if (!c_.tiling.eager || !one_tile()) return;
       early_.emplace(begin_inputs(stages_, of, stages_.tile(of, constant(s32, 0)), true));
+      if (leaves_late()) load_histories(stages_, guess_->row, *early_, guess_->active);
     });
+    if (!leaves_late()) leave_unless(start.active);
+    KdaRow row = leaves_late() ? KdaStages::without_windows_unless(start) : start.row;
+    active_.emplace(start.active);
     KdaShared shared = stages_.shared_memory(chunk_tokens());
     bool qk_once = c_.tiles_per_block() > 1 && chunks() == 1;  // they serve all tiles
     if (qk_once) {
@@ -140,7 +146,7 @@ class LargeBatch : public ConvVerifyKernel {
   }
 
   /// What the lanes will load, with the addresses for it, before anything may be read.
-  void fetch() const {
+  void fetch() {
     if (runs_ahead()) grid_dependency_launch();
     KdaStages stages = stages_.fetching();
     KdaRow row = stages.row_without_indices();
@@ -148,14 +154,20 @@ class LargeBatch : public ConvVerifyKernel {
     stages.fetch_indices(row);
     EarlyLoads loads = begin_inputs(stages, row, tile, true);
     if (c_.tiling.fetch == KdaFetch::inputs) return;
-    stages.with_guessed_line(row, [&](const KdaRow& guess) {
-      load_history(stages, guess, *loads.qk);
-      load_history(stages, guess, loads.tile.v);
-    });
-    if_(warp_idx() == last_warp(), [&] {
-      stages.with_guessed_slot(row, [&](const KdaRow& guess) { stages.fetch_state(guess, tile); });
+    guess_.emplace(stages.guess(row));
+    if_(guess_->active, [&] {
+      load_histories(stages, guess_->row, loads, constant(pred, true));
+      if_(warp_idx() == last_warp(), [&] { stages.fetch_state(guess_->row, tile); });
     });
   }
+
+  /// The history is loaded by the guessed indices, before the indices are there; what depends on
+  /// them waits until both are.
+  bool leaves_late() const {
+    return guess_ && c_.tiling.eager && !is_tight() && stages_.writes_no_records();
+  }
+  /// In registers, where two blocks are to fit a multiprocessor: the state comes late.
+  bool is_tight() const { return c_.tiling.blocks_per_sm > 1 && warp_tokens() > 1; }
 
   Slot slot_of(const Value& slot, const Value& first_token) const {
     Value token = first_token + slot;
@@ -221,13 +233,34 @@ class LargeBatch : public ConvVerifyKernel {
     return work;
   }
 
-  static void load_history(const KdaStages& stages, const KdaRow& row, ConvWork& work) {
-    work.history.emplace(stages.history(row, work.channels, work.at.token < kda::kHistory));
+  static void load_history(const KdaStages& stages, const KdaRow& row, ConvWork& work,
+                           const Value& active) {
+    Value wanted = work.at.token < kda::kHistory && active;
+    work.history.emplace(stages.history(row, work.channels, wanted));
   }
-  static void load_history(const KdaStages& stages, const KdaRow& row, QkWork& work) {
-    load_history(stages, row, work.tokens.front());
+  static void load_history(const KdaStages& stages, const KdaRow& row, QkWork& work,
+                           const Value& active) {
+    load_history(stages, row, work.tokens.front(), active);
     for (ConvWork& each : work.tokens)
       each.history = work.tokens.front().history;
+  }
+  static void load_histories(const KdaStages& stages, const KdaRow& row, EarlyLoads& loads,
+                             const Value& active) {
+    if (loads.qk) load_history(stages, row, *loads.qk, active);
+    load_history(stages, row, loads.tile.v, active);
+  }
+  /// Where the guess was another line.
+  void correct_histories(const KdaRow& row, const EarlyLoads& loads) const {
+    auto assign = [](const ConvWork& to, const ConvWork& from) {
+      for (std::size_t i = 0; i < kda::kHistory; ++i)
+        (*to.history)[i].assign((*from.history)[i]);
+    };
+    if_(row.conv_line != guess_->row.conv_line || !guess_->active, [&] {
+      EarlyLoads right = loads;
+      load_histories(stages_, row, right, *active_);
+      assign(loads.qk->tokens.front(), right.qk->tokens.front());
+      assign(loads.tile.v, right.tile.v);
+    });
   }
   static KdaInputs inputs_of(const ConvWork& work) {
     return {work.channels, KdaStages::joined(work.at.token, work.inputs, *work.history)};
@@ -243,7 +276,7 @@ class LargeBatch : public ConvVerifyKernel {
 
   void convolve_qk(const KdaRow& row, const KdaShared& shared, const Value& first_token) const {
     QkWork work = begin_qk(stages_, row, first_token);
-    load_history(stages_, row, work);
+    load_history(stages_, row, work, constant(pred, true));
     finish_qk(row, shared, work);
   }
 
@@ -275,7 +308,7 @@ class LargeBatch : public ConvVerifyKernel {
   void convolve_tile(const KdaRow& row, const KdaShared& shared, const KdaTile& tile,
                      const Value& first_token) const {
     TileWork work = begin_tile(stages_, row, tile, first_token);
-    load_history(stages_, row, work.v);
+    load_history(stages_, row, work.v, constant(pred, true));
     finish_gate(row, shared, tile, work);
     finish_v(row, shared, tile, work);
   }
@@ -287,6 +320,7 @@ class LargeBatch : public ConvVerifyKernel {
     bool one_pass = c_.tiling.tile_rows == c_.tiling.pass_rows();
     prepare_tile(row, shared, tile, with_qk, one_pass ? &state : nullptr);
     barrier();
+    if (leaves_late()) leave_unless(*active_);
     if (with_qk) history_read(messenger());
     if (has_spare_warp()) {
       if_(warp_idx() == last_warp(), [&] { roll(row, shared, tile); });
@@ -313,9 +347,13 @@ class LargeBatch : public ConvVerifyKernel {
   void prepare_tile(const KdaRow& row, const KdaShared& shared, const KdaTile& tile, bool with_qk,
                     const kda::StateRows* state) const {
     Value first_token = constant(s32, 0);
+    auto load_rows = [&] {
+      with_rows([&] { stages_.load_state(*state, row, part_of(tile, warp_row())); });
+    };
     auto load_state = [&] {
       if (state == nullptr) return;
-      with_rows([&] { stages_.load_state(*state, row, part_of(tile, warp_row())); });
+      if (leaves_late()) return void(if_(*active_, load_rows));
+      load_rows();
     };
     if (!c_.tiling.eager) {
       if (with_qk) convolve_qk(row, shared, first_token);
@@ -323,13 +361,16 @@ class LargeBatch : public ConvVerifyKernel {
       return load_state();
     }
     EarlyLoads loads = early_ ? *early_ : begin_inputs(stages_, row, tile, with_qk);
-    const bool tight = c_.tiling.blocks_per_sm > 1 && warp_tokens() > 1;  // in registers
-    if (!tight) load_state();
-    if (with_qk) load_history(stages_, row, *loads.qk);
-    load_history(stages_, row, loads.tile.v);
+    const bool late = leaves_late();
+    if (!late && !is_tight()) load_state();
+    if (!late) load_histories(stages_, row, loads, constant(pred, true));
     finish_gate(row, shared, tile, loads.tile);  // needs no history, which is still on its way
+    if (late) {
+      correct_histories(row, loads);
+      load_state();
+    }
     if (with_qk) finish_qk(row, shared, *loads.qk);
-    if (tight) load_state();
+    if (is_tight()) load_state();
     finish_v(row, shared, tile, loads.tile);
   }
 
@@ -365,6 +406,8 @@ class LargeBatch : public ConvVerifyKernel {
   }
 
   std::optional<EarlyLoads> early_;
+  std::optional<KdaStages::Start> guess_;  // of the indices, before the wait
+  std::optional<Value> active_;
 };
 
 /// Two warps: one prepares a token in a buffer of shared memory while the other applies the token
@@ -377,7 +420,9 @@ class SmallBatch : public ConvVerifyKernel {
         empty_{named_barrier(64), named_barrier(64)} {}
 
   void run() const {
-    KdaRow row = begin_row([](const KdaRow&) {});
+    KdaStages::Start start = begin([](const KdaRow&) {});
+    leave_unless(start.active);
+    KdaRow row = start.row;
     KdaShared shared = stages_.shared_memory(kBuffers);
     KdaPart part{lane_idx(), 32};
     for_tiles([&](const Value& index) {

@@ -133,5 +133,20 @@ TEST_F(KdaConvVerifyLaunch, FetchesWhateverTheIndicesAreInEitherLayout) {
   }
 }
 
+/// Indices that name no row of a pool before the wait count as ones that may still change.
+TEST_F(KdaConvVerifyLaunch, LoadsAgainWhereIndicesCameLate) {
+  for (std::int64_t tokens : {2, 5}) {
+    std::vector<Array> given = inputs({.n = 2, .t = tokens, .lines = 4});
+    set_indices(given, {3, 1}, {0, 1}, {2, 3});
+    KdaTiling tiling{.tile_rows = 32, .rows_per_lane = 1, .cluster = 4, .blocks_per_sm = 1};
+    tiling.eager = true;
+    std::vector<Array> first = run(given, {}, {.tiling = tiling});
+    tiling.fetch = KdaFetch::states;
+    std::vector<Array> outputs = run(given, {}, {.tiling = tiling, .short_pools = true});
+    for (std::size_t i = 0; i < first.size(); ++i)
+      EXPECT_EQ(outputs[i].bytes, first[i].bytes) << first[i].name;
+  }
+}
+
 }  // namespace
 }  // namespace tilewright

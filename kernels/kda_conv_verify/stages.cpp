@@ -2,6 +2,7 @@
 // The stages of kda_conv_verify, traced.
 #include "kernels/kda_conv_verify/stages.h"
 
+#include "tilewright/control.h"
 #include "tilewright/sync.h"
 #include "tilewright/thread.h"
 
@@ -43,6 +44,11 @@ KdaStages::Start KdaStages::start() const {
   KdaRow row{at, index_of(p_.t.conv_state_indices), index_of(p_.t.cache_indices),
              index_of(p_.t.intermediate_state_indices)};
   return {row, row.conv_line >= 0 && row.slot >= 0};
+}
+
+KdaRow KdaStages::without_windows_unless(const Start& start) {
+  const KdaRow& row = start.row;
+  return {row, row.conv_line, row.slot, select(start.active, row.snapshot_line, constant(s64, -1))};
 }
 
 KdaTile KdaStages::tile(const KdaPlace& place, const Value& index) const {

@@ -5,7 +5,6 @@
 #include "kernels/kda/delta_rule.h"
 #include "kernels/kda/short_conv.h"
 #include "kernels/kda_conv_verify/kda_conv_verify.h"
-#include "tilewright/control.h"
 
 namespace tilewright {
 
@@ -90,6 +89,10 @@ class KdaStages {
     Value active;
   };
   Start start() const;
+  /// Without a line of snapshots where it is inactive: nothing is written in front of the
+  /// recurrence, unless there are records.
+  static KdaRow without_windows_unless(const Start& start);
+  bool writes_no_records() const { return !p_.t.k_records; }
   KdaTile tile(const KdaPlace& place, const Value& index) const;
   KdaShared shared_memory(int slots) const;
 
@@ -99,18 +102,9 @@ class KdaStages {
   KdaStages fetching() const;
   /// The block's row without what indices say.
   KdaRow row_without_indices() const;
-  /// `body(row)` with the indices as they are now, of `row`: they may still become others, or be no
-  /// indices at all. Where they name no line of conv_state, or no slot, there is no call.
-  template <class Body>
-  void with_guessed_line(const KdaRow& row, Body&& body) const {
-    Value line = index_by_now(p_.t.conv_state_indices, row);
-    if_(names_row_of(p_.t.conv_state, line), [&] { body(KdaRow{row, line, line, line}); });
-  }
-  template <class Body>
-  void with_guessed_slot(const KdaRow& row, Body&& body) const {
-    Value slot = index_by_now(p_.t.cache_indices, row);
-    if_(names_row_of(p_.t.ssm_states, slot), [&] { body(KdaRow{row, slot, slot, slot}); });
-  }
+  /// The row with the indices as they are now: they may still become others. `active`: they name a
+  /// line of conv_state, and a slot.
+  Start guess(const KdaRow& row) const;
   void fetch_indices(const KdaRow& row) const;
   /// By the first lane of a warp. Pre: ssm_states is aligned to 16 bytes.
   void fetch_state(const KdaRow& row, const KdaTile& tile) const;
@@ -169,8 +163,6 @@ class KdaStages {
   void store_window(const KdaRow& row, const Value& token, const KdaInputs& inputs,
                     const Value& active) const;
   KdaPlace place() const;
-  static Value names_row_of(const Tensor& pool, const Value& index);
-  static Value index_by_now(const Tensor& indices, const KdaRow& row);
   /// The channels' last inputs, from `channel` of the line on.
   struct Tail {
     Tensor inputs;
