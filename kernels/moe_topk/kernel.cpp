@@ -245,12 +245,15 @@ class TopkKernel {
 
   void write(const Value& token, const Value& column, const Value& chosen, const Value& weight,
              const Value& padding) const {
-    Value routed = column < c_.k, inside = column < c_.columns();
+    Value inside = column < c_.columns(), routed = column < c_.k;
     Value expert = t_.expert_map ? load_if(routed, (*t_.expert_map)(chosen), 1)[0].get() : chosen;
+    auto or_shared = [&](const Value& of_chosen, const Value& of_shared) {
+      return c_.shared_experts == 0 ? of_chosen : select(routed, of_chosen, of_shared);
+    };
     Fragment id(t_.ids.type(), 1), share(f32, 1);
-    id[0] = select(padding, constant(s32, -1), select(routed, expert, column + (c_.experts - c_.k)))
-                .to(t_.ids.type());
-    share[0] = select(padding, constant(f32, 0.0f), select(routed, weight, shared_weight_));
+    Value written = or_shared(expert, column + (c_.experts - c_.k));
+    id[0] = select(padding, constant(s32, -1), written).to(t_.ids.type());
+    share[0] = select(padding, constant(f32, 0.0f), or_shared(weight, shared_weight_));
     store_if(inside, t_.ids(token, column), id);
     store_if(inside, t_.weights(token, column), share);
   }

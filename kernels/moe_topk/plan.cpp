@@ -216,7 +216,7 @@ MoeTopkPlan plan_moe_topk(const DeviceProperties& device, const MoeTopkTensors& 
 }
 
 std::string MoeTopkPlan::key() const {
-  std::string text = "moe_topk/4 " + to_string(config);
+  std::string text = "moe_topk/5 " + to_string(config);
   for (const TensorArg* arg : {&logits_arg, &ids_arg, &weights_arg})
     text += " | " + tilewright::to_string(*arg);
   for (const std::optional<TensorArg>* arg : {&bias_arg, &map_arg, &bound_arg})
