@@ -91,6 +91,10 @@ class GatedKernel {
   void quantise_row(const QuantWriter& writer) const {
     const rows::RowThreads threads(*config_.row);
     Value row = threads.row(row_count().type());
+    if (config_.row->looped) {
+      quantise_long_row(writer, threads, row);
+      return;
+    }
     Value active = row < row_count();
     std::vector<rows::RowShare> shares;
     shares.reserve(static_cast<std::size_t>(config_.row->vectors));
@@ -101,17 +105,57 @@ class GatedKernel {
     });
   }
 
+  /// A row too long for registers is computed twice: for its scale, and for its codes.
+  void quantise_long_row(const QuantWriter& writer, const rows::RowThreads& threads,
+                         const Value& row) const {
+    const int lanes = config_.row->threads_per_row;
+    Var largest(f32, 0.0f);
+    for_shares(threads, row, [&](const std::vector<rows::RowShare>& shares) {
+      const RowPart part = part_of(writer, shares, lanes, Numbers::unwritten);
+      largest = larger(largest, writer.largest_of_thread(part));
+    });
+    const std::optional<Value> of_row(threads.largest(largest));
+    for_shares(threads, row, [&](const std::vector<rows::RowShare>& shares) {
+      quantise(writer, shares, lanes, [&](const RowPart&) { return of_row; });
+    });
+  }
+
+  /// Some accesses of a row at a time, all threads as often.
+  template <class Body>
+  void for_shares(const rows::RowThreads& threads, const Value& row, Body&& body) const {
+    constexpr int kAtOnce = 2;
+    const int turn = config_.row->threads_per_row * elems() * kAtOnce;
+    const auto d = static_cast<int>(plan_.d);
+    for_(0, d, turn, [&](const Value& first) {
+      std::vector<rows::RowShare> shares;
+      for (int j = 0; j < kAtOnce; ++j) {
+        Value column = first + threads.column(j);
+        shares.push_back({row, column, column < d});
+      }
+      body(shares);
+    });
+  }
+
   template <class LargestOfRow>
   void quantise(const QuantWriter& writer, const std::vector<rows::RowShare>& shares, int lanes,
                 LargestOfRow&& largest_of_row) const {
+    const RowPart part = part_of(writer, shares, lanes, Numbers::written);
+    writer.write(part, largest_of_row(part));
+  }
+
+  /// Whether y, if there is one, is written.
+  enum class Numbers : std::uint8_t { written, unwritten };
+  RowPart part_of(const QuantWriter& writer, const std::vector<rows::RowShare>& shares, int lanes,
+                  Numbers numbers) const {
     RowPart part{shares.front().row, shares.front().column, {}, {}, lanes};
     for (const rows::RowShare& share : shares) {
       const Fragment z = result(share, share.inside);
-      if (p_.y) store_if(share.inside, (*p_.y)(share.row, share.column), z.to(p_.y->type()));
+      if (p_.y && numbers == Numbers::written)
+        store_if(share.inside, (*p_.y)(share.row, share.column), z.to(p_.y->type()));
       part.inside.push_back(share.inside);
       part.numbers.push_back(writer.rounded(z));
     }
-    writer.write(part, largest_of_row(part));
+    return part;
   }
 
   /// In f32.

@@ -123,16 +123,16 @@ View rows_of(const GatedTensors& t, GateLayout layout) {
   return make_view(0, t.x.type, std::array{t.x.shape[0], t.x.shape[1] / extent_per_output(layout)});
 }
 
-/// A whole row's codes, by the threads that hold it.
+/// A whole row's codes, by the threads that hold it or, where it is too long, compute it twice.
 void choose_row_of_codes(GatedPlan& plan, const DeviceProperties& device, const View& rows,
                          const rows::Caller& caller) {
+  constexpr std::int64_t kMostElems = std::int64_t{1} << 30;
+  if (plan.d > kMostElems) {
+    caller.refuse("rows have " + std::to_string(plan.d) + " elements; fp8_token takes at most " +
+                  std::to_string(kMostElems));
+  }
   const int elems = code_vector_elems(*plan.quant, rows);
   plan.config.row = choose_row(plan.options.activation, device, rows, elems);
-  if (plan.config.row->looped) {
-    caller.refuse("rows have " + std::to_string(plan.d) + " elements; with accesses of " +
-                  std::to_string(elems) + " fp8_token takes at most " +
-                  std::to_string(1024 * kMaxGatedAccesses * elems));
-  }
   plan.launch.grid.x = rows::row_blocks(plan.t, plan.config.row->rows_of_block(), caller);
   plan.tile_blocks = plan.launch.grid.x;
 }
@@ -187,7 +187,7 @@ GatedPlan plan_gated_activation(const DeviceProperties& device, const GatedTenso
 }
 
 std::string GatedPlan::key() const {
-  std::string text = std::string(operator_name(config.activation)) + "/7 " +
+  std::string text = std::string(operator_name(config.activation)) + "/8 " +
                      (config.row ? rows::to_string(*config.row) : rows::to_string(config.tile)) +
                      " l=" + std::to_string(static_cast<int>(config.layout)) +
                      " c=" + std::to_string(static_cast<int>(config.clamp_gate)) +

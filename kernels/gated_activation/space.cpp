@@ -50,7 +50,8 @@ bool valid_row(const DeviceProperties&, const tune::Key& key, const tune::Config
   if (together > 1 && threads > kWarp) return false;
   const int all = threads * together;
   const std::int64_t each = rows::ceil_div(rows::ceil_div(key[2], key[1]), threads);
-  return all % kWarp == 0 && all <= kMaxThreads && each <= kMaxGatedAccesses;
+  const bool held = each <= kMaxGatedAccesses;
+  return all % kWarp == 0 && all <= kMaxThreads && (held || threads == kMaxThreads);
 }
 
 constexpr std::array<std::string_view, kActivations> kRowNames{

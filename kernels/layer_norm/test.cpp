@@ -84,6 +84,14 @@ TEST_F(LayerNorm, ReadsLongRowsThrice) {
   run(op, inputs(f32, {1, 65537}));
 }
 
+TEST_F(LayerNorm, FindsTheMeanOfLongRowsOfEqualNumbers) {
+  constexpr std::int64_t kElems = 1048575;
+  const Array x = make_array("x", f32, {1, kElems},
+                             std::vector<double>(static_cast<std::size_t>(kElems), 1.92));
+  for (double y : to_doubles(run(op, {x}).front()))
+    ASSERT_LE(std::abs(y), 0x1p-20 * 1.92 / std::sqrt(1e-5));
+}
+
 TEST_F(LayerNorm, TakesStridesAndAlignments) {
   for (std::int64_t padding : {1, 4, 8}) {
     for (std::int64_t offset : {0, 1, 2}) {

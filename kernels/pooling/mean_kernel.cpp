@@ -9,7 +9,6 @@
 #include "tilewright/sync.h"
 #include "tilewright/thread.h"
 
-#include <limits>
 #include <vector>
 
 namespace tilewright {
@@ -74,12 +73,10 @@ class PoolMeanKernel {
   static Value add(const Value& a, const Value& b) { return a + b; }
   Value rank() const { return c_.splits == 1 ? constant(s32, 0) : cluster_rank(); }
 
-  /// Trees of eight rows, added with compensation (Kahan, CACM 8.1, 1965).
+  /// Trees of eight rows, added with compensation.
   Sums sums_of(const Part& part) const {
     constexpr int kInFlight = MeanConfig::kRowsInFlight;
-    Fragment sums(f32, c_.vector_elems), lost(f32, c_.vector_elems);
-    sums.fill(0.0f);
-    lost.fill(0.0f);
+    std::vector<rows::LongSum> sums(static_cast<std::size_t>(c_.vector_elems));
     Var count(s32, 0);
     Type index = is_short_extent(part.hidden.shape()[0].value()) ? s32 : s64;
     for_(part.first + warp_idx(), part.end, c_.warps * kInFlight, [&](const Value& row) {
@@ -98,17 +95,16 @@ class PoolMeanKernel {
       }
       for (const Value& each : counted)
         count = count + select(each, constant(s32, 1), constant(s32, 0));
-      accumulate(loaded, counted, sums, lost);
+      accumulate(loaded, counted, sums);
     });
-    // Where a sum is infinite, what was lost is not a number.
-    Fragment exact = zip_map(sums, lost, [](const Value& sum, const Value& rest) {
-      return select(abs(sum) < std::numeric_limits<float>::infinity(), sum - rest, sum);
-    });
-    return {exact, count};
+    Fragment totals(f32, c_.vector_elems);
+    for (int i = 0; i < c_.vector_elems; ++i)
+      totals[i] = sums[static_cast<std::size_t>(i)].total();
+    return {totals, count};
   }
 
   void accumulate(const std::vector<Fragment>& loaded, const std::vector<Value>& counted,
-                  Fragment& sums, Fragment& lost) const {
+                  std::vector<rows::LongSum>& sums) const {
     std::vector<Fragment> wide;
     wide.reserve(loaded.size());
     for (const Fragment& each : loaded)
@@ -117,11 +113,7 @@ class PoolMeanKernel {
       std::vector<Value> leaves;
       for (std::size_t j = 0; j < wide.size(); ++j)
         leaves.push_back(select(counted[j], wide[j][i].get(), 0.0f));
-      Value more = rows::tree_sum(std::move(leaves)) - lost[i];
-      Value before = sums[i];
-      Value after = before + more;
-      lost[i] = (after - before) - more;
-      sums[i] = after;
+      sums[static_cast<std::size_t>(i)].add(rows::tree_sum(std::move(leaves)));
     }
   }
 

@@ -12,8 +12,8 @@ namespace tilewright {
 namespace {
 
 constexpr int kMaxThreads = 1024;
-constexpr int kMaxAccesses = 32;  // of a thread, for a row that is normalised
-constexpr std::int64_t kMaxNormalised = std::int64_t{32} * 1024;  // elements
+constexpr int kMaxHeld = 32;  // elements of a row that a thread holds
+constexpr std::int64_t kMaxColumns = std::int64_t{1} << 30;
 
 constexpr std::array<tune::KeySpec, 3> kKeys{
     {{"strips"}, {"sequences", tune::Match::nearest}, {"rows", tune::Match::nearest}}};
@@ -63,9 +63,9 @@ struct Checks {
       caller.refuse("out is " + to_string(t.out) + " and hidden " + to_string(t.hidden) +
                     "; rows of out must not be longer");
     }
-    if (options.normalize && columns > kMaxNormalised) {
-      caller.refuse("out is " + to_string(t.out) + "; rows that are normalised have " +
-                    std::to_string(kMaxNormalised) + " elements at most");
+    if (columns > kMaxColumns) {
+      caller.refuse("out is " + to_string(t.out) + "; rows have " + std::to_string(kMaxColumns) +
+                    " elements at most");
     }
   }
 
@@ -143,13 +143,7 @@ PoolRowsPlan plan_rows(const PoolingTensors& t, const View& source, const Poolin
   const std::int64_t two_each =
       rows::power_of_two_from(rows::ceil_div(columns, std::int64_t{2} * elems));
   const int threads = static_cast<int>(std::clamp<std::int64_t>(two_each, 32, kMaxThreads));
-  plan.shape = rows::make_row_shape(columns, elems, threads, kMaxAccesses);
-  if (plan.shape.looped) {
-    caller.refuse("out is " + to_string(t.out) + "; a row takes " +
-                  std::to_string(columns / elems) +
-                  " accesses at these addresses and strides, of at most " +
-                  std::to_string(kMaxThreads * kMaxAccesses));
-  }
+  plan.shape = rows::make_row_shape(columns, elems, threads, kMaxHeld / elems);
   plan.source_arg = tensor_arg(plan.source, {.extents = 0b01, .strides = 0b01});
   plan.cu_arg = tensor_arg(t.cu_seqlens, {.extents = 1});
   plan.out_arg = tensor_arg(t.out, {.extents = 0b01, .strides = 0b01});
@@ -177,7 +171,7 @@ PoolingPlan plan_pooling(const DeviceProperties& device, const PoolingTensors& t
 }
 
 std::string PoolMeanPlan::key() const {
-  return "pooling_mean/2 v=" + std::to_string(config.vector_elems) +
+  return "pooling_mean/3 v=" + std::to_string(config.vector_elems) +
          " s=" + std::to_string(config.splits) + " w=" + std::to_string(config.warps) +
          " n=" + std::to_string(config.columns) + " | " + to_string(hidden_arg) + " | " +
          to_string(cu_arg) + " | " + rows::key_text(mask_arg) + " | " + to_string(out_arg);
@@ -193,7 +187,7 @@ Parameters PoolMeanPlan::parameters() const {
 }
 
 std::string PoolRowsPlan::key() const {
-  return "pooling_rows/1 mode=" + std::to_string(static_cast<int>(options.mode)) +
+  return "pooling_rows/2 mode=" + std::to_string(static_cast<int>(options.mode)) +
          (options.normalize ? " normalize " : " ") + rows::to_string(shape) + " | " +
          to_string(source_arg) + " | " + to_string(cu_arg) + " | " + to_string(out_arg);
 }

@@ -6,6 +6,10 @@
 #include "tilewright/fragment.h"
 #include "tilewright/thread.h"
 
+#include <optional>
+#include <utility>
+#include <vector>
+
 namespace tilewright {
 namespace {
 
@@ -21,6 +25,10 @@ class PoolRowsKernel {
     Value sequence = block_idx().x;
     Type index = is_short_extent(source.shape()[0].value()) ? s32 : s64;
     const Chosen chosen = row_of(cu_seqlens, sequence);
+    if (shape_.looped) {
+      write_long_row(threads, source(chosen.row.to(index), _), chosen.exists, out(sequence, _));
+      return;
+    }
     rows::Row loaded = threads.load_row(source, chosen.row.to(index), chosen.exists);
     std::vector<Fragment> wide;
     wide.reserve(loaded.size());
@@ -43,16 +51,62 @@ class PoolRowsKernel {
 
   void normalise(const rows::RowThreads& threads, std::vector<Fragment>& row) const {
     std::vector<Value> sums;
-    for (const Fragment& access : row) {
-      Var sum(f32, 0.0f);
-      for (int i = 0; i < shape_.vector_elems; ++i)
-        sum = fma(access[i], access[i], sum);
-      sums.emplace_back(sum);
-    }
-    Value norm = sqrt(threads.sum(rows::tree_sum(std::move(sums))));
-    Value factor = constant(f32, 1.0f) / max(norm, constant(f32, kLeastNorm), NanMode::propagate);
+    sums.reserve(row.size());
+    for (const Fragment& access : row)
+      sums.push_back(sum_of_squares(access));
+    Value factor = factor_of(threads.sum(rows::tree_sum(std::move(sums))));
     for (Fragment& access : row)
       access = access * factor;
+  }
+
+  Value sum_of_squares(const Fragment& access) const {
+    Var sum(f32, 0.0f);
+    for (int i = 0; i < shape_.vector_elems; ++i)
+      sum = fma(access[i], access[i], sum);
+    return sum;
+  }
+
+  static Value factor_of(const Value& squares) {
+    Value norm = sqrt(squares);
+    return constant(f32, 1.0f) / max(norm, constant(f32, kLeastNorm), NanMode::propagate);
+  }
+
+  /// A row too long for registers is read for its norm, and again to be written.
+  void write_long_row(const rows::RowThreads& threads, const Tensor& source, const Value& exists,
+                      const Tensor& out) const {
+    std::optional<Value> factor;
+    if (options_.normalize) {
+      rows::LongSum squares;
+      for_accesses(threads, source, exists, [&](const Value&, const Value&, const Fragment& wide) {
+        squares.add(sum_of_squares(wide));
+      });
+      factor.emplace(factor_of(threads.sum(squares.total())));
+    }
+    for_accesses(threads, source, exists,
+                 [&](const Value& column, const Value& inside, const Fragment& wide) {
+                   const Fragment y = factor ? wide * *factor : wide;
+                   store_if(inside, out(column), y.to(out.type()));
+                 });
+  }
+
+  /// In f32, some on their way at once; 0 where there is no row.
+  template <class Body>
+  void for_accesses(const rows::RowThreads& threads, const Tensor& source, const Value& exists,
+                    Body&& body) const {
+    constexpr int kAtOnce = 4;
+    const auto columns = static_cast<int>(shape_.h);
+    const int turn = shape_.threads_per_row * shape_.vector_elems * kAtOnce;
+    for_(0, columns, turn, [&](const Value& first) {
+      std::vector<Value> at, inside;
+      std::vector<Fragment> loaded;
+      for (int j = 0; j < kAtOnce; ++j) {
+        at.push_back(first + threads.column(j));
+        inside.push_back(at.back() < columns);
+        loaded.push_back(load_if(exists && inside.back(), source(at.back()), shape_.vector_elems));
+      }
+      for (std::size_t j = 0; j < loaded.size(); ++j)
+        body(at[j], inside[j], loaded[j].to(f32));
+    });
   }
 
   PoolingOptions options_;

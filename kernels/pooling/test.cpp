@@ -48,6 +48,29 @@ TEST_F(Pooling, TakesOddWidths) {
     run(op, {random("hidden", bf16, {9, h}), bounds({0, 9})}, {{"normalize", "true"}});
 }
 
+TEST_F(Pooling, TakesRowsThatRegistersCannotHold) {
+  for (std::int64_t h : {32769, 32776, 65537, 131072}) {
+    for (const char* mode : {"mean", "last", "cls"}) {
+      for (const char* normalize : {"false", "true"})
+        run(op, {random("hidden", bf16, {3, h}), bounds({0, 2, 2, 3})},
+            {{"mode", mode}, {"normalize", normalize}, {"out_type", "as_hidden"}});
+    }
+    run(op, {random("hidden", f32, {3, h}), bounds({0, 3})}, {{"normalize", "true"}});
+  }
+}
+
+/// Equal squares would be rounded the same way again and again.
+TEST_F(Pooling, GivesUnitVectorsOfLongRows) {
+  constexpr std::int64_t kColumns = 262143;
+  const Array hidden = make_array("hidden", f32, {1, kColumns},
+                                  std::vector<double>(static_cast<std::size_t>(kColumns), 1.1));
+  const Array out = run(op, {hidden, bounds({0, 1})}, {{"normalize", "true"}}).front();
+  double squares = 0;
+  for (double x : row(out, 0))
+    squares += x * x;
+  EXPECT_NEAR(std::sqrt(squares), 1.0, 0x1p-20);
+}
+
 TEST_F(Pooling, CutsRowsBeforeTheNorm) {
   for (const char* mode : {"mean", "last"}) {
     for (const char* dims : {"1", "24", "100"}) {
@@ -117,6 +140,22 @@ TEST_F(Pooling, KeepsZerosInfinitiesAndNan) {
   EXPECT_EQ(row(unit, 0), std::vector<double>(4, 0.0));
   for (double x : row(unit, 2))
     EXPECT_TRUE(std::isnan(x));
+}
+
+/// What was lost beside an infinite sum is not a number.
+TEST_F(Pooling, KeepsInfinitiesOfLongSequences) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  std::vector<double> values(std::size_t{300} * 4, 1.0);
+  values[0] = kInf;
+  values[5] = -kInf;
+  values[2] = kInf;
+  values[250 * 4 + 2] = -kInf;
+  const std::vector<double> means =
+      row(run(op, {make_array("hidden", f32, {300, 4}, values), bounds({0, 300})}).front(), 0);
+  EXPECT_EQ(means[0], kInf);
+  EXPECT_EQ(means[1], -kInf);
+  EXPECT_TRUE(std::isnan(means[2]));
+  EXPECT_EQ(means[3], 1.0);
 }
 
 TEST_F(Pooling, TakesStridesAndAlignments) {

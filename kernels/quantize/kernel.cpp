@@ -15,10 +15,14 @@ namespace {
 class QuantizeKernel {
  public:
   explicit QuantizeKernel(const QuantizePlan& plan)
-      : plan_(plan), config_(plan.config), per_row_(config_.h / config_.group) {}
+      : plan_(plan), config_(plan.config), per_row_(config_.groups_of_row()) {}
 
   void operator()(const Tensor& x, const Tensor& given, const Tensor& q, const Tensor& scales,
                   const Value& floor, const Value& group_blocks) const {
+    if (config_.looped) {
+      quantise_long_row(x, q, scales, floor);
+      return;
+    }
     if (config_.coding.layout == ScaleLayout::row) {
       quantise(x, given, q, scales, floor);
       return;
@@ -78,7 +82,7 @@ class QuantizeKernel {
         row, (group % per_row_).to(s32), row < to_value(x.shape()[0].value()).to(index), {}};
     share.loaded.reserve(static_cast<std::size_t>(config_.accesses));
     for (int j = 0; j < config_.accesses; ++j) {
-      share.loaded.push_back(load_if(share.active && inside(lane, j),
+      share.loaded.push_back(load_if(share.active && inside(share, lane, j),
                                      x(row, column(share, lane, j)), config_.vector_elems));
     }
     return share;
@@ -96,16 +100,24 @@ class QuantizeKernel {
     return (lane + j * config_.threads_per_group) * config_.vector_elems;
   }
   Value column(const Share& share, const Value& lane, int j) const {
-    return share.group * static_cast<int>(config_.group) + offset(lane, j);
+    const Type index = config_.h > std::int64_t{1} << 30 ? s64 : s32;
+    return share.group.to(index) * constant(index, config_.group) + offset(lane, j).to(index);
   }
-  Value inside(const Value& lane, int j) const {
-    return offset(lane, j) < static_cast<int>(config_.group);
+  Value inside(const Share& share, const Value& lane, int j) const {
+    Value in_group = offset(lane, j) < static_cast<int>(config_.group);
+    if (config_.h % config_.group == 0) return in_group;
+    Value at = column(share, lane, j);
+    return in_group && at < constant(at.type(), config_.h);
   }
 
   Value largest_of_group(const std::vector<Fragment>& loaded, const Value& lane) const {
     Var largest(f32, 0.0f);
     for (const Fragment& access : loaded)
       largest = larger(largest, largest_magnitude(access));
+    return largest_of_threads(largest, lane);
+  }
+
+  Value largest_of_threads(const Value& largest, const Value& lane) const {
     if (config_.threads_per_group <= 32) {
       return warp_reduce(largest, larger, config_.threads_per_group);
     }
@@ -120,9 +132,44 @@ class QuantizeKernel {
   void store_codes(const Tensor& q, const Share& share, const Value& lane,
                    const GroupCodes& codes) const {
     for (int j = 0; j < config_.accesses; ++j) {
-      store_if(inside(lane, j), q(share.row, column(share, lane, j)),
+      store_if(inside(share, lane, j), q(share.row, column(share, lane, j)),
                codes(share.loaded[static_cast<std::size_t>(j)].to(f32)));
     }
+  }
+
+  // ---- A row too long for registers: the block reads it for its scale, and again for its codes
+
+  void quantise_long_row(const Tensor& x, const Tensor& q, const Tensor& scales,
+                         const Value& floor) const {
+    Value row = block_idx().x.to(config_.wide_index ? s64 : s32);
+    Value lane = linear_thread_idx();
+    Var largest(f32, 0.0f);
+    for_accesses(x, row, [&](const Value&, const Value&, const Fragment& access) {
+      largest = larger(largest, largest_magnitude(access));
+    });
+    const auto codes = GroupCodes::of_largest(config_.coding, config_.division,
+                                              largest_of_threads(largest, lane), floor);
+    if_(lane == 0, [&] { scales(row, 0) = codes.stored(); });
+    for_accesses(x, row, [&](const Value& column, const Value& inside, const Fragment& access) {
+      store_if(inside, q(row, column), codes(access.to(f32)));
+    });
+  }
+
+  /// A thread's accesses of a row, some on their way at once; those that are not inside are 0.
+  template <class Body>
+  void for_accesses(const Tensor& x, const Value& row, Body&& body) const {
+    const int apart = config_.threads() * config_.vector_elems;
+    for_(0, static_cast<int>(config_.h), apart * config_.accesses, [&](const Value& first) {
+      std::vector<Value> columns, inside;
+      std::vector<Fragment> loaded;
+      for (int j = 0; j < config_.accesses; ++j) {
+        columns.push_back(first + j * apart + linear_thread_idx() * config_.vector_elems);
+        inside.push_back(columns.back() < static_cast<int>(config_.h));
+        loaded.push_back(load_if(inside.back(), x(row, columns.back()), config_.vector_elems));
+      }
+      for (std::size_t j = 0; j < loaded.size(); ++j)
+        body(columns[j], inside[j], loaded[j]);
+    });
   }
 
   const QuantizePlan& plan_;

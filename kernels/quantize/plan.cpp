@@ -12,6 +12,8 @@
 namespace tilewright {
 namespace {
 
+constexpr std::int64_t kPieceElems = 2048;  // of a tensor under one scale
+
 void check_rows(const View& wide, const View& q, const char* which, const QuantCoding& coding,
                 const rows::Caller& caller) {
   rows::check_real(wide, which, caller);
@@ -26,11 +28,23 @@ void check_rows(const View& wide, const View& q, const char* which, const QuantC
   rows::check_apart(wide, which, q, "q", caller);
 }
 
-void check_length(const QuantizeConfig& config, const rows::Caller& caller) {
-  if (config.accesses <= kMaxQuantizeAccesses) return;
-  caller.refuse("rows have " + std::to_string(config.h) + " elements; with accesses of " +
-                std::to_string(config.vector_elems) + " they must have at most " +
-                std::to_string(1024 * kMaxQuantizeAccesses * config.vector_elems));
+/// Rows beyond registers: those under one scale of their own are read twice, and those under the
+/// tensor's are cut.
+void choose_long_rows(QuantizeConfig& config, const DeviceProperties& device, const View& x,
+                      const rows::Caller& caller) {
+  constexpr std::int64_t kMostOfToken = std::int64_t{1} << 30;
+  constexpr int kAccessesAtOnce = 4;
+  if (config.coding.format == QuantFormat::fp8_tensor) {
+    config.group = kPieceElems;
+    choose_threads(config, device, x);
+    return;
+  }
+  if (config.h > kMostOfToken) {
+    caller.refuse("rows have " + std::to_string(config.h) + " elements; fp8_token takes at most " +
+                  std::to_string(kMostOfToken));
+  }
+  config.looped = true;
+  config.accesses = kAccessesAtOnce;
 }
 
 QuantizeConfig configure(const DeviceProperties& device, const QuantizeTensors& t,
@@ -54,8 +68,8 @@ QuantizeConfig configure(const DeviceProperties& device, const QuantizeTensors& 
   while (config.group % config.vector_elems != 0)
     config.vector_elems /= 2;
   choose_threads(config, device, t.x);
-  check_length(config, caller);
-  config.wide_index = t.x.shape[0] * (config.h / config.group) > (std::int64_t{1} << 30);
+  if (config.accesses > kMaxQuantizeAccesses) choose_long_rows(config, device, t.x, caller);
+  config.wide_index = t.x.shape[0] * config.groups_of_row() > (std::int64_t{1} << 30);
   return config;
 }
 
@@ -68,7 +82,7 @@ void check_scales(const QuantizeTensors& t, const QuantizeOptions& options,
 
 /// Blocks of threads that write a word of padding each.
 std::int64_t padding_blocks(const QuantizeConfig& config, std::int64_t row_count) {
-  return rows::ceil_div(padding_words(config.coding.layout, row_count, config.h / config.group),
+  return rows::ceil_div(padding_words(config.coding.layout, row_count, config.groups_of_row()),
                         config.threads());
 }
 
@@ -86,7 +100,7 @@ bool in_one_piece(const QuantCoding& coding, std::initializer_list<const View*> 
 /// Elements of the rows that a tensor under one scale is cut into; 0: it stays as it is.
 std::int64_t piece_of(const QuantCoding& coding, const View& x, const View& q) {
   if (coding.format != QuantFormat::fp8_tensor || !is_row_major(x) || !is_row_major(q)) return 0;
-  std::int64_t elems = 2048;
+  std::int64_t elems = kPieceElems;
   while (size(x) % elems != 0)
     elems /= 2;
   return elems < 256 ? 0 : elems;
@@ -137,7 +151,7 @@ QuantizePlan plan_quantize(const DeviceProperties& device, const QuantizeTensors
       groups_alone ? tensor_arg(t.scales, kFlat) : scales_arg_of(t.scales, coding.layout);
   std::int64_t groups = options.format == QuantFormat::fp8_block2d
                             ? size(t.scales)
-                            : t.x.shape[0] * (plan.config.h / plan.config.group);
+                            : t.x.shape[0] * plan.config.groups_of_row();
   plan.group_blocks = rows::ceil_div(groups, plan.config.groups_of_block());
   std::int64_t blocks = plan.group_blocks + padding_blocks(plan.config, t.x.shape[0]);
   if (blocks > 2'147'483'647) {
@@ -151,13 +165,14 @@ QuantizePlan plan_quantize(const DeviceProperties& device, const QuantizeTensors
 
 std::string QuantizePlan::key() const {
   const QuantizeConfig& c = config;
-  return "quantize/4 " + tilewright::to_string(c.coding) + " g=" + std::to_string(c.group) +
+  return "quantize/5 " + tilewright::to_string(c.coding) + " g=" + std::to_string(c.group) +
          " v=" + std::to_string(c.vector_elems) + " t=" + std::to_string(c.threads_per_group) +
          "x" + std::to_string(c.groups_per_block) + "x" + std::to_string(c.turns) +
          " n=" + std::to_string(c.accesses) + " m=" + std::to_string(c.resident) +
          " d=" + std::to_string(static_cast<int>(c.division)) + (c.wide_index ? " wide" : "") +
-         (scale_is_found ? " found" : "") + " | " + to_string(x_arg) + " | " + to_string(q_arg) +
-         " | " + to_string(scales_arg) + (given() ? " | " + to_string(given_arg) : "");
+         (c.looped ? " looped" : "") + (scale_is_found ? " found" : "") + " | " + to_string(x_arg) +
+         " | " + to_string(q_arg) + " | " + to_string(scales_arg) +
+         (given() ? " | " + to_string(given_arg) : "");
 }
 
 Parameters QuantizePlan::parameters() const {

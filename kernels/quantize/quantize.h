@@ -36,16 +36,18 @@ struct QuantizeConfig {
   Division division = Division::exact;
   bool wide_index = false;     ///< groups are counted in s64
   std::int64_t h = 0;          ///< elements of a row
-  std::int64_t group = 0;      ///< elements under one scale
+  std::int64_t group = 0;      ///< elements under one scale; fp8_tensor: that threads share
   int vector_elems = 8;        ///< of one access
   int threads_per_group = 16;  ///< a power of two
   int accesses = 1;            ///< of a thread in a group, held in registers
+  bool looped = false;         ///< rows too long for registers are read twice, `accesses` at once
   int groups_per_block = 8;    ///< more than one only where a group takes a warp or less
   int turns = 1;     ///< groups that a thread takes, all loaded before the first; likewise
   int resident = 0;  ///< blocks that a multiprocessor must hold (fp8_block2d); 0: any
   friend bool operator==(const QuantizeConfig&, const QuantizeConfig&) = default;
   int threads() const { return threads_per_group * groups_per_block; }
   int groups_of_block() const { return groups_per_block * turns; }
+  std::int64_t groups_of_row() const { return rows::ceil_div(h, group); }
 };
 
 inline constexpr int kMaxQuantizeAccesses = 8;  // of a thread, all held in registers

@@ -40,7 +40,8 @@ bool valid(const DeviceProperties&, const tune::Key& key, const tune::Config& co
   if (groups * turns > 1 && threads > kWarp) return false;
   const int all = threads * groups;
   const std::int64_t each = rows::ceil_div(rows::ceil_div(key[2], key[1]), threads);
-  return all % kWarp == 0 && all <= kMaxThreads && each * turns <= kMaxQuantizeAccesses;
+  const bool held = each * turns <= kMaxQuantizeAccesses;
+  return all % kWarp == 0 && all <= kMaxThreads && (held || threads == kMaxThreads);
 }
 
 constexpr tune::Space kSpace{"quantize", kKeys, kKnobs, standard, valid, kReducible};

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <span>
 
@@ -36,6 +37,40 @@ TEST_F(Quantize, GivesExactCodesOverWidths) {
     run(op, {random("x", bf16, {3, h}, 5)}, {{"format", "fp8_token"}});
   for (std::int64_t h : {128, 256, 1024, 2304, 7168})
     run(op, {random("x", bf16, {3, h}, 5)}, {{"format", "fp8_block"}});
+}
+
+TEST_F(Quantize, ReadsRowsTwiceThatRegistersCannotHold) {
+  for (std::int64_t h : {8193, 65544, 65537, 131072}) {
+    for (const char* scale : {"f32", "ue8m0"})
+      run(op, {random("x", bf16, {2, h}, 5)}, {{"scale_type", scale}});
+  }
+  for (Type type : {f16, f32}) {
+    run(op, {random("x", type, {1, 65538}, 5)}, {{"exact", "false"}},
+        Placement{.row_padding = 3, .offset_elems = 1});
+  }
+}
+
+TEST_F(Quantize, FindsTheLargestWhereverItIsInALongRow) {
+  for (std::size_t at : {0U, 8192U, 24575U, 39999U, 40000U}) {
+    std::vector<double> row(40001, 0.5);
+    row[at] = -7;
+    const Array scales = run(op, {make_array("x", f32, {1, 40001}, row)}).back();
+    EXPECT_EQ(to_doubles(scales).front(), static_cast<double>(7.0f / 448.0f)) << at;
+    row[at] = std::numeric_limits<double>::quiet_NaN();
+    const Array q = run(op, {make_array("x", f32, {1, 40001}, row)}).front();
+    EXPECT_EQ(codes(q), std::vector<int>(40001, 0x7f)) << at;
+  }
+}
+
+TEST_F(Quantize, CutsLongRowsUnderOneScale) {
+  const test::Options whole{{"format", "fp8_tensor"}};
+  for (std::int64_t h : {8193, 10001, 66000}) {
+    for (std::int64_t padding : {0, 3}) {
+      const Placement placement{.row_padding = padding};
+      run(op, {random("x", bf16, {3, h}, 5), one(0.01)}, whole, placement);
+      run(op, {random("x", bf16, {3, h}, 5)}, whole, placement);
+    }
+  }
 }
 
 TEST_F(Quantize, GivesExactCodesOverTypesAndScales) {
@@ -249,8 +284,23 @@ TEST_F(Quantize, RefusesWhatItCannotQuantise) {
             "quantize: scale is given; only fp8_tensor takes one");
   EXPECT_EQ(refusal(back, {random("q", e4m3, {4, 64}), random("scales", f32, {3})}),
             "dequantize: scales is f32[3]; it must have 4 groups of 1 element");
-  EXPECT_EQ(refusal(op, {random("x", f32, {1, 32769})}),
-            "quantize: rows have 32769 elements; with accesses of 1 they must have at most 8192");
+}
+
+TEST_F(Quantize, RefusesTokensOfMoreElementsThanItCounts) {
+  constexpr std::int64_t kElems = (std::int64_t{1} << 30) + 1;
+  const QuantizeTensors tensors{
+      .x = make_view(std::uint64_t{1} << 40, bf16, std::array<std::int64_t, 2>{1, kElems}),
+      .scale = {},
+      .encode_scale = {},
+      .q = make_view(std::uint64_t{1} << 50, e4m3, std::array<std::int64_t, 2>{1, kElems}),
+      .scales = make_view(4096, f32, std::array<std::int64_t, 1>{1})};
+  try {
+    plan_quantize(device.properties(), tensors);
+    ADD_FAILURE() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.message(),
+              "quantize: rows have 1073741825 elements; fp8_token takes at most 1073741824");
+  }
 }
 
 }  // namespace

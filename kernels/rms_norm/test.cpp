@@ -53,6 +53,23 @@ TEST_F(RmsNorm, ReadsLongRowsTwice) {
   run(op, {random("x", f32, {1, 65537})});
 }
 
+/// Equal squares would be rounded the same way again and again: 124 units of 2^-24 without
+/// compensation, of 28.
+TEST_F(RmsNorm, SumsLongRowsOfEqualNumbers) {
+  for (std::int64_t h : {1048575, 1048576}) {
+    const std::vector<double> values(static_cast<std::size_t>(h), 1.92);
+    run(op, {make_array("x", f32, {1, h}, values)});
+  }
+}
+
+TEST_F(RmsNorm, KeepsInfinityInLongRows) {
+  std::vector<double> values(65537, 1.0);
+  values[7] = INFINITY;
+  const std::vector<double> y = to_doubles(run(op, {make_array("x", f32, {1, 65537}, values)})[0]);
+  for (std::size_t i = 0; i < y.size(); ++i)
+    EXPECT_TRUE(i == 7 ? std::isnan(y[i]) : y[i] == 0) << i;
+}
+
 TEST_F(RmsNorm, TakesStridesAndAlignments) {
   for (std::int64_t padding : {1, 4, 8}) {
     for (std::int64_t offset : {0, 1, 2}) {

@@ -329,13 +329,13 @@ class RowNormKernel {
 
   template <class Accumulate>
   Value looped_sum(const Value& row, Accumulate&& accumulate) const {
-    Var total(f32, 0.0f);
+    rows::LongSum total;
     for_columns([&](const Value& column) {
       Var part(f32, 0.0f);
       add_access(part, load_sum(row, column, always()), column, accumulate);
-      total = total + part;
+      total.add(part);
     });
-    return threads_.sum(total);
+    return threads_.sum(total.total());
   }
 
   Moments looped_moments(const Value& row) const {

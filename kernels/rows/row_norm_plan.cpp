@@ -245,7 +245,7 @@ RowNormPlan plan_row_norm(std::string_view op, Statistics statistics,
 }
 
 std::string RowNormPlan::key() const {
-  std::string text = op + "/5 " + to_string(config) + " | " + to_string(args.x);
+  std::string text = op + "/6 " + to_string(config) + " | " + to_string(args.x);
   for (const std::optional<TensorArg>* arg :
        {&args.w, &args.rstd, &args.bias, &args.residual, &args.extra, &args.residual_out}) {
     text += " | " + rows::key_text(*arg);

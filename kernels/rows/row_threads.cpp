@@ -8,6 +8,7 @@
 #include "tilewright/warp.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace tilewright::rows {
 namespace {
@@ -152,6 +153,22 @@ Value tree_sum(std::vector<Value> sums) {
     sums.swap(next);
   }
   return sums.front();
+}
+
+/// Kahan, CACM 8.1, 1965. Beside an infinite sum the surplus would be NaN; it is a number instead,
+/// below any that a finite one has.
+void LongSum::add(const Value& more) {
+  constexpr float kBelowAll = -0x1p104f;
+  const Value rest = more - surplus_;
+  const Value before = sum_;
+  const Value after = before + rest;
+  surplus_ = max((after - before) - rest, kBelowAll);
+  sum_ = after;
+}
+
+Value LongSum::total() const {
+  const Value sum = sum_;
+  return select(abs(sum) < std::numeric_limits<float>::infinity(), sum - surplus_, sum);
 }
 
 }  // namespace tilewright::rows

@@ -65,4 +65,16 @@ class RowThreads {
 /// Neighbours first, in a tree. Pre: at least one.
 Value tree_sum(std::vector<Value> sums);
 
+/// A sum to which a loop adds, and what its rounding has added too much: with that, its error does
+/// not grow with the turns.
+class LongSum {
+ public:
+  LongSum() : sum_(f32, 0.0f), surplus_(f32, 0.0f) {}
+  void add(const Value& more);
+  Value total() const;
+
+ private:
+  Var sum_, surplus_;
+};
+
 }  // namespace tilewright::rows
