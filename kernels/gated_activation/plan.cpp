@@ -112,7 +112,7 @@ int code_vector_elems(const QuantOutputPlan& quant, const View& rows) {
   const bool whole_rows = quant.config.coding.format == QuantFormat::fp8_token;
   const bool many = size(rows) >= kManyElems && !whole_rows;
   int elems = (many || quant.config.coding.element == e2m1 ? 256 : 128) / bits(rows.type);
-  while (quant.config.group % elems != 0)
+  while (quant.config.group % elems != 0 || quant.config.h % elems != 0)
     elems /= 2;
   return elems;
 }

@@ -286,7 +286,7 @@ TEST_F(QuantFormats, LaunchNothingForNoRows) {
 TEST_F(QuantFormats, RefuseWhatTheyCannotQuantise) {
   Array x = random("x", bf16, {4, 64});
   EXPECT_EQ(refusal(op, {random("x", bf16, {4, 48})}, {{"format", "mxfp8"}}),
-            "quantize: rows have 48 elements; mxfp8 takes multiples of 32");
+            "quantize: rows have 48 elements; mxfp8 takes multiples of 32 without ragged_tail");
   EXPECT_EQ(refusal(op, {x}, {{"format", "nvfp4"}}),
             "quantize: encode_scale is absent; nvfp4 takes one f32 number");
   EXPECT_EQ(refusal(op, {x, one("encode_scale", 1)}, {{"format", "mxfp4"}}),

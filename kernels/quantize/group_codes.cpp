@@ -108,6 +108,11 @@ Value corrected_quotient(const Value& x, float divisor) {
 /// Pre: x is at least 1e-30.
 Value over_448(const Value& x) { return select(x < kInfinity, corrected_quotient(x, 448.0f), x); }
 
+Value bounded(const QuantCoding& coding, const Value& largest) {
+  if (coding.most == QuantCoding::kNoBound) return largest;
+  return min(largest, coding.most, NanMode::propagate);
+}
+
 /// Called, as it hardly ever runs but would be most of the code.
 Value divided(const Value& v, const Value& by) {
   return function_(
@@ -138,7 +143,7 @@ Fragment sixths_of(const std::vector<Value>& xs) {
 // quotient of at least 2^-10, half the smallest code, keep them.
 Division division_of(const QuantCoding& coding, bool exact, float floor) {
   constexpr float kLeastFloor = 448 * 0x1p-92f;
-  if (!exact || coding.scale_type == ue8m0) return Division::product;
+  if (!exact || coding.has_power_scales()) return Division::product;
   if (coding.format == QuantFormat::nvfp4) return Division::two_products;
   const bool given = coding.format == QuantFormat::fp8_tensor;
   return given || floor < kLeastFloor ? Division::exact : Division::corrected;
@@ -256,9 +261,10 @@ std::vector<GroupCodes> GroupCodes::of_largest(const QuantCoding& coding, Divisi
     return groups;
   }
   for (const Value& each : largest) {
-    groups.push_back(is_mx(coding.format)
-                         ? mx(coding, each)
-                         : fp8(coding, division, over_448(larger(each, parameter))));
+    groups.push_back(
+        is_mx(coding.format)
+            ? mx(coding, each)
+            : fp8(coding, division, over_448(larger(bounded(coding, each), parameter))));
   }
   return groups;
 }
@@ -268,14 +274,15 @@ GroupCodes GroupCodes::of_scale(const QuantCoding& coding, Division division, co
 }
 
 GroupCodes GroupCodes::fp8(const QuantCoding& coding, Division division, const Value& scale) {
-  if (coding.scale_type == f32) {
+  if (!coding.has_power_scales()) {
     GroupCodes group(coding, scale);
     group.quotient_.emplace(division, scale);
     return group;
   }
   Value power = to_ue8m0(scale, PowerRounding::up);
-  GroupCodes group(coding, power.bitcast(u8));
-  group.quotient_.emplace(division, power.to(f32));
+  Value wide = power.to(f32);
+  GroupCodes group(coding, coding.scale_type == f32 ? wide : power.bitcast(u8));
+  group.quotient_.emplace(division, wide);
   return group;
 }
 

@@ -204,7 +204,8 @@ Traced DequantizePlan::trace(ptx::Target target) const {
 }
 
 Traced DequantizePlan::trace_flat(const TraceOptions& options) const {
-  const auto per_group = static_cast<int>(group_elems(coding.format, 0)) / tile.vector_elems;
+  const auto per_group =
+      static_cast<int>(group_elems(coding.format, 0, coding.block)) / tile.vector_elems;
   auto body = [&](const Tensor& q, const Tensor& scales, const Tensor& decode, const Tensor& y,
                   const Value&) {
     Value first =
@@ -228,7 +229,7 @@ Traced DequantizePlan::trace_flat(const TraceOptions& options) const {
 }
 
 Traced DequantizePlan::trace_rows(const TraceOptions& options) const {
-  const auto group = static_cast<int>(group_elems(coding.format, tensors.q.shape[1]));
+  const auto group = static_cast<int>(group_elems(coding.format, tensors.q.shape[1], coding.block));
   auto body = [&](const Tensor& q, const Tensor& scales, const Tensor& decode, const Tensor& y,
                   const Value& along) {
     const std::vector<rows::RowShare> shares =

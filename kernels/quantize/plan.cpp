@@ -15,14 +15,14 @@ namespace {
 constexpr std::int64_t kPieceElems = 2048;  // of a tensor under one scale
 
 void check_rows(const View& wide, const View& q, const char* which, const QuantCoding& coding,
-                const rows::Caller& caller) {
+                Tail tail, const rows::Caller& caller) {
   rows::check_real(wide, which, caller);
   check_coding(coding, caller);
   if (wide.shape[0] != q.shape[0] || wide.shape[1] != q.shape[1]) {
     caller.refuse(std::string(which) + " is " + to_string(wide) + " and q " + to_string(q) +
                   "; the shapes must be equal");
   }
-  check_groups(coding.format, q, caller);
+  check_groups(coding, tail, q, caller);
   rows::check_distinct(wide, which, caller);
   rows::check_distinct(q, "q", caller);
   rows::check_apart(wide, which, q, "q", caller);
@@ -54,7 +54,7 @@ QuantizeConfig configure(const DeviceProperties& device, const QuantizeTensors& 
   config.coding = coding;
   config.division = division_of(coding, options.exact, options.floor);
   config.h = t.x.shape[1];
-  config.group = group_elems(coding.format, config.h);
+  config.group = std::min(config.h, group_elems(coding.format, config.h, coding.block));
   if (coding.format == QuantFormat::fp8_block2d) {
     config.vector_elems = rows::common_vector(t.x.type, std::array{t.x, t.q});
     choose_block2d_threads(config, device, t.x);
@@ -65,7 +65,7 @@ QuantizeConfig configure(const DeviceProperties& device, const QuantizeTensors& 
   // Of whole rows; where addresses and strides are not aligned to it, an access splits up. A thread
   // takes two loads' worth for codes of four bits: their arithmetic is what limits those kernels.
   config.vector_elems = (coding.element == e2m1 ? 256 : 128) / bits(t.x.type);
-  while (config.group % config.vector_elems != 0)
+  while (config.group % config.vector_elems != 0 || config.h % config.vector_elems != 0)
     config.vector_elems /= 2;
   choose_threads(config, device, t.x);
   if (config.accesses > kMaxQuantizeAccesses) choose_long_rows(config, device, t.x, caller);
@@ -77,7 +77,7 @@ void check_scales(const QuantizeTensors& t, const QuantizeOptions& options,
                   const rows::Caller& caller) {
   if (t.scale) check_given(t.scale, "scale", QuantFormat::fp8_tensor, options.format, caller);
   check_given(t.encode_scale, "encode_scale", QuantFormat::nvfp4, options.format, caller);
-  check_fp8(options.format, t.scales.type, options.floor, caller);
+  check_fp8(coding_of(options, t.q.type, t.scales.type), options.floor, caller);
 }
 
 /// Blocks of threads that write a word of padding each.
@@ -90,7 +90,9 @@ constexpr DynamicModes kRows{.extents = 1, .strides = 1};
 constexpr DynamicModes kFlat{.extents = 1, .strides = 0};
 
 /// Groups one after the other, whatever the rows.
-bool in_one_piece(const QuantCoding& coding, std::initializer_list<const View*> views) {
+bool in_one_piece(const QuantCoding& coding, std::int64_t h,
+                  std::initializer_list<const View*> views) {
+  if (h % group_elems(coding.format, h, coding.block) != 0) return false;
   const bool groups = coding.format == QuantFormat::fp8_block || is_mx(coding.format) ||
                       coding.format == QuantFormat::nvfp4;
   return groups && coding.layout == ScaleLayout::row &&
@@ -113,6 +115,17 @@ View in_rows_of(const View& view, std::int64_t elems) {
 
 }  // namespace
 
+QuantCoding coding_of(const QuantizeOptions& options, Type element, Type scale_type) {
+  return {.format = options.format,
+          .element = element,
+          .scale_type = scale_type,
+          .rule = options.rule,
+          .layout = options.layout,
+          .block = options.group,
+          .power_scale = options.pow2_scale,
+          .most = options.scale_ub};
+}
+
 QuantizePlan plan_quantize(const DeviceProperties& device, const QuantizeTensors& tensors,
                            const QuantizeOptions& options, SourceLoc at) {
   rows::Caller caller{"quantize", at};
@@ -122,8 +135,8 @@ QuantizePlan plan_quantize(const DeviceProperties& device, const QuantizeTensors
   t = tensors;
   t.x = rows::folded(tensors.x, "x", caller);
   t.q = rows::folded(tensors.q, "q", caller);
-  const QuantCoding coding{options.format, t.q.type, t.scales.type, options.rule, options.layout};
-  check_rows(t.x, t.q, "x", coding, caller);
+  const QuantCoding coding = coding_of(options, t.q.type, t.scales.type);
+  check_rows(t.x, t.q, "x", coding, options.tail, caller);
   check_scales(t, options, caller);
   t.scales = scales_view(t.scales, coding, t.q, caller);
   rows::check_distinct(t.scales, "scales", caller);
@@ -133,9 +146,10 @@ QuantizePlan plan_quantize(const DeviceProperties& device, const QuantizeTensors
   if (t.encode_scale) rows::check_apart(*t.encode_scale, "encode_scale", t.q, "q", caller);
   plan.scale_is_found = options.format == QuantFormat::fp8_tensor && !t.scale;
   if (plan.scale_is_found) t.scale = tensors.scales;
-  const bool groups_alone = in_one_piece(coding, {&t.x, &t.q, &t.scales});
+  const std::int64_t h = t.x.shape[1];
+  const bool groups_alone = in_one_piece(coding, h, {&t.x, &t.q, &t.scales});
   const std::int64_t piece =
-      groups_alone ? group_elems(coding.format, t.x.shape[1]) : piece_of(coding, t.x, t.q);
+      groups_alone ? group_elems(coding.format, h, coding.block) : piece_of(coding, t.x, t.q);
   const bool flat = piece != 0;
   if (flat) {
     t.x = in_rows_of(t.x, piece);
@@ -215,15 +229,19 @@ DequantizePlan plan_dequantize(const DeviceProperties& device, const DequantizeT
   t = tensors;
   t.q = rows::folded(tensors.q, "q", caller);
   t.y = rows::folded(tensors.y, "y", caller);
-  plan.coding = {options.format, t.q.type, t.scales.type, ScaleRule::ceil, options.layout};
-  check_rows(t.y, t.q, "y", plan.coding, caller);
+  plan.coding =
+      coding_of({.format = options.format, .layout = options.layout, .group = options.group},
+                t.q.type, t.scales.type);
+  check_rows(t.y, t.q, "y", plan.coding, options.tail, caller);
   check_given(t.decode_scale, "decode_scale", QuantFormat::nvfp4, options.format, caller);
   t.scales = scales_view(tensors.scales, plan.coding, t.q, caller);
   rows::check_apart(t.scales, "scales", t.y, "y", caller);
   // Rows of four-bit codes have whole accesses; where offsets are less aligned, those split up.
   int elems = t.q.type == e2m1 ? 8 : rows::common_vector(t.y.type, std::array{t.y, t.q});
+  while (t.y.shape[1] % elems != 0)
+    elems /= 2;
   plan.tile = choose_dequantize_tile(device, t.y, t.q.type, elems);
-  plan.flat = in_one_piece(plan.coding, {&t.y, &t.q, &t.scales}) &&
+  plan.flat = in_one_piece(plan.coding, t.y.shape[1], {&t.y, &t.q, &t.scales}) &&
               size(t.y) / elems < std::int64_t{1} << 31;
   constexpr DynamicModes kMatrix{.extents = 0b11, .strides = 0b01};
   plan.launch = rows::row_tile_launch(plan.tile, t.y.shape[0], t.y.shape[1], caller);

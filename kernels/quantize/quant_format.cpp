@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 
 namespace tilewright {
@@ -90,19 +91,25 @@ std::string to_string(const QuantCoding& coding) {
   return std::string(name(coding.format)) + " e=" + std::string(name(coding.element)) +
          " s=" + std::string(name(coding.scale_type)) +
          " r=" + std::to_string(static_cast<int>(coding.rule)) + " " +
-         std::string(name(coding.layout));
+         std::string(name(coding.layout)) +
+         (coding.block == 128 ? "" : " g=" + std::to_string(coding.block)) +
+         (coding.power_scale ? " pow2" : "") +
+         (coding.most < QuantCoding::kNoBound
+              ? " most=" + std::to_string(std::bit_cast<std::uint32_t>(coding.most))
+              : "");
 }
 
 bool is_mx(QuantFormat format) {
   return format == QuantFormat::mxfp8 || format == QuantFormat::mxfp4;
 }
 
-std::int64_t group_elems(QuantFormat format, std::int64_t h) {
+std::int64_t group_elems(QuantFormat format, std::int64_t h, std::int64_t block) {
   switch (format) {
     case QuantFormat::fp8_tensor:
     case QuantFormat::fp8_token:
       return h;
     case QuantFormat::fp8_block:
+      return block;
     case QuantFormat::fp8_block2d:
       return 128;
     case QuantFormat::mxfp8:
@@ -206,22 +213,32 @@ void check_given(const std::optional<View>& given, std::string_view which, Quant
   rows::check_vector(*given, which, 1, caller);
 }
 
-void check_fp8(QuantFormat format, Type scale_type, float floor, const rows::Caller& caller) {
-  if (format == QuantFormat::fp8_tensor && scale_type != f32) {
-    caller.refuse("scales has type " + std::string(name(scale_type)) +
+void check_fp8(const QuantCoding& coding, float floor, const rows::Caller& caller) {
+  if (coding.format == QuantFormat::fp8_tensor && coding.scale_type != f32) {
+    caller.refuse("scales has type " + std::string(name(coding.scale_type)) +
                   "; with fp8_tensor it must be f32");
   }
+  if (!(coding.most > 0))
+    caller.refuse("scale_ub=" + std::to_string(coding.most) + "; it must be above 0");
   if (!std::isfinite(floor) || floor < 1e-30f)
     caller.refuse("floor=" + std::to_string(floor) + "; it must be finite and at least 1e-30");
 }
 
-void check_groups(QuantFormat format, const View& q, const rows::Caller& caller) {
+void check_groups(const QuantCoding& coding, Tail tail, const View& q, const rows::Caller& caller) {
+  constexpr std::array<std::int64_t, 5> kBlocks{16, 32, 64, 128, 256};
+  const QuantFormat format = coding.format;
   std::int64_t h = q.shape[1];
   if (h == 0) caller.refuse("rows have 0 elements; they must have some");
-  std::int64_t group = group_elems(format, h);
-  if (h % group != 0 && format != QuantFormat::fp8_block2d) {
+  if (std::find(kBlocks.begin(), kBlocks.end(), coding.block) == kBlocks.end())
+    caller.refuse("group=" + std::to_string(coding.block) + "; it must be 16, 32, 64, 128 or 256");
+  std::int64_t group = group_elems(format, h, coding.block);
+  if (h % group != 0 && format != QuantFormat::fp8_block2d && tail == Tail::whole) {
     caller.refuse("rows have " + std::to_string(h) + " elements; " + std::string(name(format)) +
-                  " takes multiples of " + std::to_string(group));
+                  " takes multiples of " + std::to_string(group) + " without ragged_tail");
+  }
+  if (q.type == e2m1 && h % 2 != 0) {
+    caller.refuse("rows have " + std::to_string(h) +
+                  " elements; those of e2m1 must have an even number");
   }
   if (q.type == e2m1 && q.shape[0] > 1 && q.stride[0] % 2 != 0) {
     caller.refuse("q is " + to_string(q) +
@@ -234,7 +251,8 @@ View scales_view(const View& scales, const QuantCoding& coding, const View& q,
   const bool whole = coding.format == QuantFormat::fp8_tensor;  // one scale, of no rows too
   std::int64_t groups_m =
       whole ? 1 : rows::ceil_div(q.shape[0], group_rows(coding.format, q.shape[0]));
-  std::int64_t groups_n = rows::ceil_div(q.shape[1], group_elems(coding.format, q.shape[1]));
+  std::int64_t groups_n =
+      rows::ceil_div(q.shape[1], group_elems(coding.format, q.shape[1], coding.block));
   View view;
   if (coding.layout == ScaleLayout::row) {
     view = row_scales(scales, coding, groups_m, groups_n, caller);

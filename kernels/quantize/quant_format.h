@@ -7,6 +7,7 @@
 #include "tilewright/type.h"
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,7 +18,7 @@ namespace tilewright {
 enum class QuantFormat : std::uint8_t {
   fp8_tensor,   ///< e4m3, one scale
   fp8_token,    ///< e4m3, one scale a row
-  fp8_block,    ///< e4m3, one scale for 128 elements of a row
+  fp8_block,    ///< e4m3, one scale for a group of elements of a row, 128 as a rule
   fp8_block2d,  ///< e4m3, one scale for 128 elements of 128 rows
   mxfp8,        ///< e4m3 or e5m2, one ue8m0 for 32 elements of a row (OCP MX)
   mxfp4,        ///< e2m1, one ue8m0 for 32 elements of a row (OCP MX)
@@ -52,13 +53,20 @@ struct QuantCoding {
   Type scale_type = f32;
   ScaleRule rule = ScaleRule::ceil;
   ScaleLayout layout = ScaleLayout::row;
+  std::int64_t block = 128;  ///< elements of fp8_block under one scale
+  bool power_scale = false;  ///< scales in f32 are powers of two
+  float most = kNoBound;     ///< fp8_token: a row's largest magnitude counts as this at most
+  static constexpr float kNoBound = std::numeric_limits<float>::infinity();
+  bool has_power_scales() const { return scale_type == ue8m0 || power_scale; }
   friend bool operator==(const QuantCoding&, const QuantCoding&) = default;
 };
 std::string to_string(const QuantCoding& coding);
 
 bool is_mx(QuantFormat format);
-/// Elements of a row of `h` under one scale.
-std::int64_t group_elems(QuantFormat format, std::int64_t h);
+/// Elements of a row of `h` under one scale; `block` is fp8_block's.
+std::int64_t group_elems(QuantFormat format, std::int64_t h, std::int64_t block);
+/// Whether a row may end in a part of a group.
+enum class Tail : std::uint8_t { whole, ragged };
 /// Rows of `t` under one scale.
 std::int64_t group_rows(QuantFormat format, std::int64_t t);
 /// Of a matrix of scales in a layout: [groups_m, groups_n] of them.
@@ -78,10 +86,12 @@ void check_coding(const QuantCoding& coding, const rows::Caller& caller);
 /// Refuses a number in f32 where `format` is not the one that takes it, and none where it is.
 void check_given(const std::optional<View>& given, std::string_view which, QuantFormat taking,
                  QuantFormat format, const rows::Caller& caller);
-/// Refuses scales of a tensor that are not f32, and a least largest magnitude that is too small.
-void check_fp8(QuantFormat format, Type scale_type, float floor, const rows::Caller& caller);
-/// Refuses rows that are not whole groups, and rows of e2m1 that do not start at bytes.
-void check_groups(QuantFormat format, const View& q, const rows::Caller& caller);
+/// Refuses scales of a tensor that are not f32, a least largest magnitude that is too small, and a
+/// bound that is not above 0.
+void check_fp8(const QuantCoding& coding, float floor, const rows::Caller& caller);
+/// Refuses groups of other sizes than 16 to 256, rows that are not whole groups unless their tail
+/// is ragged, and rows of e2m1 that do not start and end at bytes.
+void check_groups(const QuantCoding& coding, Tail tail, const View& q, const rows::Caller& caller);
 /// The scales of codes [T, H] as the kernels index them: in the layout's modes, a matrix for `row`,
 /// with ue8m0 as bytes. Refuses other shapes.
 View scales_view(const View& scales, const QuantCoding& coding, const View& q,

@@ -5,6 +5,8 @@
 #include "kernels/rows/row_shape.h"
 #include "tilewright/buffer.h"
 
+#include <algorithm>
+
 namespace tilewright {
 namespace {
 
@@ -16,22 +18,36 @@ void check_absent(const QuantOutputTensors& t, const rows::Caller& caller) {
   }
 }
 
+/// A warp holds a group: its accesses have enough elements only where they divide the row.
+void check_accesses(const QuantCoding& coding, std::int64_t h, const rows::Caller& caller) {
+  if (coding.format != QuantFormat::fp8_block) return;
+  if (coding.block > 128) {
+    caller.refuse("group=" + std::to_string(coding.block) +
+                  "; outputs are quantised in groups of 128 at most");
+  }
+  const std::int64_t least = std::max<std::int64_t>(1, coding.block / 32);
+  if (h % least == 0) return;
+  caller.refuse("rows have " + std::to_string(h) + " elements; outputs in groups of " +
+                std::to_string(coding.block) + " have multiples of " + std::to_string(least));
+}
+
 void check(const QuantOutputTensors& t, const QuantOutputOptions& options, const View& rows,
            const rows::Caller& caller) {
   const QuantFormat format = options.coding.format;
   if (format == QuantFormat::fp8_block2d)
     caller.refuse("format is fp8_block2d; outputs are quantised by rows or within them");
   if (!t.scales) caller.refuse("scales is absent; q has scales");
-  check_coding({format, t.q->type, t.scales->type, options.coding.rule, options.coding.layout},
-               caller);
+  const QuantCoding coding = coding_of(options.coding, t.q->type, t.scales->type);
+  check_coding(coding, caller);
   if (t.q->shape[0] != rows.shape[0] || t.q->shape[1] != rows.shape[1]) {
     caller.refuse("q is " + to_string(*t.q) + "; it must have " + std::to_string(rows.shape[0]) +
                   " rows of " + std::to_string(rows.shape[1]) + " elements");
   }
-  check_groups(format, *t.q, caller);
+  check_groups(coding, options.coding.tail, *t.q, caller);
+  check_accesses(coding, rows.shape[1], caller);
   check_given(t.scale, "scale", QuantFormat::fp8_tensor, format, caller);
   check_given(t.encode_scale, "encode_scale", QuantFormat::nvfp4, format, caller);
-  check_fp8(format, t.scales->type, options.coding.floor, caller);
+  check_fp8(coding, options.coding.floor, caller);
 }
 
 }  // namespace
@@ -51,12 +67,12 @@ std::optional<QuantOutputPlan> plan_quant_output(const QuantOutputTensors& tenso
   rows::check_distinct(*t.q, "q", caller);
   const QuantizeOptions& coding = options.coding;
   QuantOutputConfig& config = plan.config;
-  config.coding = {coding.format, t.q->type, t.scales->type, coding.rule, coding.layout};
+  config.coding = coding_of(coding, t.q->type, t.scales->type);
   config.rounded = options.from == QuantFrom::f32 ? f32 : rows.type;
   config.division = division_of(config.coding, coding.exact, coding.floor);
   if (config.division == Division::corrected) config.division = Division::by_parts;
   config.h = rows.shape[1];
-  config.group = group_elems(coding.format, config.h);
+  config.group = group_elems(coding.format, config.h, coding.group);
   t.scales = scales_view(*t.scales, config.coding, *t.q, caller);
   rows::check_distinct(*t.scales, "scales", caller);
   rows::check_apart(*t.scales, "scales", *t.q, "q", caller);

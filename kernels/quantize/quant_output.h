@@ -36,7 +36,7 @@ struct QuantOutputConfig {
   Type rounded = f32;      ///< to this type before anything else
   std::int64_t h = 0;      ///< elements of a row
   std::int64_t group = 0;  ///< elements under one scale
-  std::int64_t groups_of_row() const { return h / group; }
+  std::int64_t groups_of_row() const { return rows::ceil_div(h, group); }
   friend bool operator==(const QuantOutputConfig&, const QuantOutputConfig&) = default;
 };
 

@@ -254,7 +254,8 @@ TEST_F(QuantOutput, RefusesWhatItCannotQuantise) {
   const Operator& op = rms_norm_operator();
   const std::vector<Array> inputs = rms(4, 96).inputs;
   EXPECT_EQ(refusal(op, inputs, {{"quant", "fp8_block"}}),
-            "rms_norm: rows have 96 elements; fp8_block takes multiples of 128");
+            "rms_norm: rows have 96 elements; fp8_block takes multiples of 128 without "
+            "ragged_tail");
   EXPECT_EQ(refusal(op, inputs, {{"quant", "fp8_tensor"}}),
             "rms_norm: scale is absent; fp8_tensor takes one f32 number");
   EXPECT_EQ(refusal(op, inputs, {{"quant", "nvfp4"}}),

@@ -17,37 +17,60 @@ struct Use {
   std::string_view text;
 };
 using enum QuantFormat;
-constexpr std::array<Use, 5> kUses{{
+constexpr std::array<Use, 9> kUses{{
     {"element", {mxfp8, mxfp8, mxfp8, mxfp8, mxfp8}, "mxfp8"},
     {"scale_type",
      {fp8_token, fp8_block, fp8_block2d, fp8_block2d, fp8_block2d},
      "fp8_token, fp8_block and fp8_block2d"},
     {"scale_rule", {mxfp8, mxfp4, mxfp4, mxfp4, mxfp4}, "mxfp8 and mxfp4"},
     {"floor", {fp8_tensor, fp8_token, fp8_block, fp8_block2d, fp8_block2d}, "the fp8 formats"},
+    {"group", {fp8_block, fp8_block, fp8_block, fp8_block, fp8_block}, "fp8_block"},
+    {"ragged_tail", {fp8_block, mxfp8, mxfp4, nvfp4, nvfp4}, "fp8_block, mxfp8, mxfp4 and nvfp4"},
+    {"pow2_scale",
+     {fp8_token, fp8_block, fp8_block2d, fp8_block2d, fp8_block2d},
+     "fp8_token, fp8_block and fp8_block2d"},
+    {"scale_ub", {fp8_token, fp8_token, fp8_token, fp8_token, fp8_token}, "fp8_token"},
     {"exact", {fp8_tensor, fp8_token, fp8_block, fp8_block2d, nvfp4}, "the fp8 formats and nvfp4"},
 }};
 
+void refuse_idle_use(const Arguments& arguments, const Use& use, QuantFormat format) {
+  if (std::find(use.formats.begin(), use.formats.end(), format) != use.formats.end()) return;
+  refuse_idle(arguments, use.option,
+              "with " + std::string(name(format)) + "; it is for " + std::string(use.text));
+}
+
 void refuse_idle_coding(const Arguments& arguments, QuantFormat format) {
-  for (const Use& use : kUses) {
-    if (std::find(use.formats.begin(), use.formats.end(), format) != use.formats.end()) continue;
-    refuse_idle(arguments, use.option,
-                "with " + std::string(name(format)) + "; it is for " + std::string(use.text));
-  }
+  for (const Use& use : kUses)
+    refuse_idle_use(arguments, use, format);
+  if (arguments.text("scale_type") == "ue8m0")
+    refuse_idle(arguments, "pow2_scale", "with scale_type=ue8m0; those are powers of two");
 }
 
 }  // namespace
+
+void refuse_idle_groups(const Arguments& arguments, QuantFormat format) {
+  for (const Use& use : kUses) {
+    if (use.option == kGroupOption.name || use.option == kRaggedTailOption.name)
+      refuse_idle_use(arguments, use, format);
+  }
+}
 
 QuantizeOptions coding_options(const Arguments& arguments, std::string_view format_option) {
   std::string_view rule = arguments.text("scale_rule");
   const QuantFormat format = quant_format(arguments.text(format_option));
   refuse_idle_coding(arguments, format);
+  const std::optional<float> bound = optional_real(arguments, "scale_ub");
   return {.format = format,
           .floor = static_cast<float>(arguments.real("floor")),
           .exact = arguments.boolean("exact"),
           .rule = rule == "ceil"    ? ScaleRule::ceil
                   : rule == "floor" ? ScaleRule::floor
                                     : ScaleRule::even,
-          .layout = scale_layout(arguments.text("scale_layout"))};
+          .layout = scale_layout(arguments.text("scale_layout")),
+          .group = arguments.integer("group"),
+          .tail = arguments.boolean("ragged_tail") ? Tail::ragged : Tail::whole,
+          .pow2_scale = arguments.boolean("pow2_scale"),
+          .scale_ub = bound.value_or(QuantCoding::kNoBound)};
 }
 
 Type element_type(const Arguments& arguments, QuantFormat format) {
@@ -61,14 +84,14 @@ Type scale_type(const Arguments& arguments, QuantFormat format) {
 }
 
 std::vector<std::int64_t> scales_shape_of(QuantFormat format, ScaleLayout layout,
-                                          std::vector<std::int64_t> codes) {
+                                          std::int64_t group, std::vector<std::int64_t> codes) {
   if (format == QuantFormat::fp8_tensor) return {1};
   const std::int64_t h = codes.back();
   if (format == QuantFormat::fp8_block2d) {
     codes.pop_back();
     return {rows::ceil_div(element_count(codes), 128), rows::ceil_div(h, 128)};
   }
-  codes.back() = h / std::max<std::int64_t>(1, group_elems(format, h));
+  codes.back() = rows::ceil_div(h, std::max<std::int64_t>(1, group_elems(format, h, group)));
   const std::int64_t groups_n = codes.back();
   if (layout == ScaleLayout::row && format != QuantFormat::fp8_token) return codes;
   codes.pop_back();
@@ -110,7 +133,8 @@ void add_quant_outputs(const Arguments& arguments, std::vector<OutputSpec>& outp
   const std::vector<std::int64_t> shape = outputs.front().shape;
   outputs.push_back({"q", element_type(arguments, format), shape, Making::always});
   outputs.push_back({"scales", scale_type(arguments, format),
-                     scales_shape_of(format, layout, shape), Making::always});
+                     scales_shape_of(format, layout, arguments.integer("group"), shape),
+                     Making::always});
 }
 
 void quant_output_reference(const Arguments& arguments, HostTensors& tensors) {

@@ -43,6 +43,7 @@ inline constexpr std::array<std::string_view, 2> kScaleTypeWords{"f32", "ue8m0"}
 inline constexpr std::array<std::string_view, 3> kScaleRuleWords{"ceil", "floor", "even"};
 inline constexpr std::array<std::string_view, 5> kScaleLayoutWords{
     "row", "column_tma", "packed_ue8m0", "swizzle_128x4", "swizzle_8x4"};
+inline constexpr std::array<std::string_view, 1> kNoBoundWord{"none"};
 inline constexpr OptionSpec kScaleLayoutOption{
     .name = "scale_layout",
     .type = OptionType::choice,
@@ -50,7 +51,19 @@ inline constexpr OptionSpec kScaleLayoutOption{
     .words = kScaleLayoutWords,
     .doc = "where the scales of groups lie; padding is written"};
 /// Of quantize and of quantised outputs.
-inline constexpr std::array<OptionSpec, 6> kCodingOptions{{
+inline constexpr OptionSpec kGroupOption{
+    .name = "group",
+    .type = OptionType::integer,
+    .default_text = "128",
+    .least = 16,
+    .most = 256,
+    .doc = "fp8_block: elements under one scale, a power of two"};
+inline constexpr OptionSpec kRaggedTailOption{
+    .name = "ragged_tail",
+    .type = OptionType::boolean,
+    .default_text = "false",
+    .doc = "rows may end in a part of a group, which has a scale of its own"};
+inline constexpr std::array<OptionSpec, 10> kCodingOptions{{
     {.name = "element",
      .type = OptionType::choice,
      .default_text = "e4m3",
@@ -77,6 +90,17 @@ inline constexpr std::array<OptionSpec, 6> kCodingOptions{{
      .default_text = "1e-10",
      .least = 1e-30,
      .doc = "fp8: least largest magnitude of a group"},
+    kGroupOption,
+    kRaggedTailOption,
+    {.name = "pow2_scale",
+     .type = OptionType::boolean,
+     .default_text = "false",
+     .doc = "fp8: scales in f32 become the power of two at or above, as those of ue8m0"},
+    {.name = "scale_ub",
+     .type = OptionType::real,
+     .default_text = "none",
+     .words = kNoBoundWord,
+     .doc = "fp8_token: a row's largest magnitude counts as this at most"},
 }};
 
 template <class T, std::size_t N, std::size_t M>
@@ -130,11 +154,13 @@ inline constexpr auto kQuantOutputOptions =
 
 /// Format and options of quantize in `format_option`: quant or format. Pre: it is not none.
 QuantizeOptions coding_options(const Arguments& arguments, std::string_view format_option);
+/// Refuses kGroupOption and kRaggedTailOption where they change nothing.
+void refuse_idle_groups(const Arguments& arguments, QuantFormat format);
 Type element_type(const Arguments& arguments, QuantFormat format);
 Type scale_type(const Arguments& arguments, QuantFormat format);
 /// The shape of scales for codes of a shape.
 std::vector<std::int64_t> scales_shape_of(QuantFormat format, ScaleLayout layout,
-                                          std::vector<std::int64_t> codes);
+                                          std::int64_t group, std::vector<std::int64_t> codes);
 
 /// Whether quant is not none.
 bool quantises(const Arguments& arguments);

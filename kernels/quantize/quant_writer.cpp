@@ -16,7 +16,19 @@ Value QuantWriter::largest_of_thread(const RowPart& part) const {
   return largest;
 }
 
-void QuantWriter::write(const RowPart& part, const std::optional<Value>& largest_of_row) const {
+RowPart QuantWriter::whole_groups(RowPart part) const {
+  const auto together = static_cast<std::size_t>(accesses_of_group(part) / threads_of_group(part));
+  const int elems = part.numbers.front().size();
+  while (part.numbers.size() % together != 0) {
+    part.numbers.emplace_back(config_.rounded, elems);  // 0 when made
+    part.inside.push_back(constant(pred, false));
+  }
+  return part;
+}
+
+void QuantWriter::write(const RowPart& given, const std::optional<Value>& largest_of_row) const {
+  const bool in_groups = !t_.scale && !largest_of_row;
+  const RowPart part = in_groups && is_ragged() ? whole_groups(given) : given;
   const auto group = static_cast<int>(config_.group);
   const Value scales_row = t_.scale ? constant(s32, 0) : part.row;
   const Row row{(*t_.q)(part.row, _), scales_of_row(config_.coding.layout, *t_.scales, scales_row),
@@ -31,7 +43,7 @@ void QuantWriter::write(const RowPart& part, const std::optional<Value>& largest
   for (std::size_t i = 0; i < groups.size(); ++i)
     store_scale(part, row, i * together, groups[i]);
   const int step = part.lanes * wide.front().size();
-  for (std::size_t j = 0; j < codes.size(); ++j)
+  for (std::size_t j = 0; j < given.numbers.size(); ++j)
     store_if(part.inside[j], row.q(part.column + static_cast<int>(j) * step), codes[j]);
 }
 
@@ -41,19 +53,31 @@ std::vector<GroupCodes> QuantWriter::groups_of(const RowPart& part,
   if (t_.scale) return {GroupCodes::of_scale(coding, config_.division, (*t_.scale)(0))};
   if (largest_of_row)
     return {GroupCodes::of_largest(coding, config_.division, *largest_of_row, floor_)};
-  const int accesses = static_cast<int>(config_.group) / part.numbers.front().size();  // of a group
-  const int width = std::min(accesses, part.lanes);  // threads of a group
-  const auto together = static_cast<std::size_t>(accesses / width);
+  const int width = threads_of_group(part);
+  const auto together = static_cast<std::size_t>(accesses_of_group(part) / width);
   TW_ASSERT(width <= 32 && part.numbers.size() % together == 0, "a warp holds its groups");
   std::vector<Value> of_groups;
   for (std::size_t j = 0; j < part.numbers.size(); j += together) {
-    Var largest(largest_magnitude(part.numbers[j]));
+    Var largest(magnitude_of(part, j));
     for (std::size_t i = 1; i < together; ++i)
-      largest = larger(largest, largest_magnitude(part.numbers[j + i]));
+      largest = larger(largest, magnitude_of(part, j + i));
     of_groups.push_back(warp_reduce(largest, larger, width));
   }
   return GroupCodes::of_largest(coding, config_.division, of_groups,
                                 t_.encode_scale ? Value((*t_.encode_scale)(0)) : floor_);
+}
+
+int QuantWriter::accesses_of_group(const RowPart& part) const {
+  return static_cast<int>(config_.group) / part.numbers.front().size();
+}
+int QuantWriter::threads_of_group(const RowPart& part) const {
+  return std::min(accesses_of_group(part), part.lanes);
+}
+
+/// Of an access: beyond the row's end there may be anything.
+Value QuantWriter::magnitude_of(const RowPart& part, std::size_t access) const {
+  Value largest = largest_magnitude(part.numbers[access]);
+  return is_ragged() ? select(part.inside[access], largest, 0.0f) : largest;
 }
 
 void QuantWriter::store_scale(const RowPart& part, const Row& row, std::size_t access,

@@ -45,6 +45,12 @@ class QuantWriter {
     Value starts;  ///< the thread has the first elements of its groups
     Value group;   ///< of its first access
   };
+  bool is_ragged() const { return config_.h % config_.group != 0; }
+  /// Accesses beyond the row added, so that the last group has as many as the others.
+  RowPart whole_groups(RowPart part) const;
+  int accesses_of_group(const RowPart& part) const;
+  int threads_of_group(const RowPart& part) const;
+  Value magnitude_of(const RowPart& part, std::size_t access) const;
   std::vector<GroupCodes> groups_of(const RowPart& part,
                                     const std::optional<Value>& largest_of_row) const;
   /// Of the group that begins with an access.

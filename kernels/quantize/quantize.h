@@ -28,7 +28,12 @@ struct QuantizeOptions {
   bool exact = true;                 ///< divides by the scale; else multiplies by its reciprocal
   ScaleRule rule = ScaleRule::ceil;  ///< of mxfp8 and mxfp4
   ScaleLayout layout = ScaleLayout::row;
+  std::int64_t group = 128;  ///< fp8_block: elements under one scale: 16, 32, 64, 128 or 256
+  Tail tail = Tail::whole;   ///< of rows in groups
+  bool pow2_scale = false;   ///< fp8: f32 scales become the power of two at or above
+  float scale_ub = QuantCoding::kNoBound;  ///< fp8_token: bounds a row's largest magnitude
 };
+QuantCoding coding_of(const QuantizeOptions& options, Type element, Type scale_type);
 
 /// The specialisation besides the facts of the arguments.
 struct QuantizeConfig {
@@ -94,6 +99,8 @@ struct DequantizeTensors {
 struct DequantizeOptions {
   QuantFormat format = QuantFormat::fp8_token;
   ScaleLayout layout = ScaleLayout::row;
+  std::int64_t group = 128;
+  Tail tail = Tail::whole;
 };
 
 struct DequantizePlan {

@@ -80,10 +80,12 @@ float quantise_fp8(std::span<const float> group, float s, bool exact, Codes& cod
   return s;
 }
 
-float fp8_scale(std::span<const float> group, float floor, Type scale_type) {
+float fp8_scale(std::span<const float> group, const QuantizeOptions& options, Type scale_type) {
   float largest = largest_of(group);
-  float s = (largest < floor ? floor : largest) / 448.0f;
-  if (scale_type == f32 || std::isnan(s)) return s;
+  if (largest > options.scale_ub) largest = options.scale_ub;
+  float s = (largest < options.floor ? options.floor : largest) / 448.0f;
+  const bool power = scale_type == ue8m0 || options.pow2_scale;
+  if (!power || std::isnan(s)) return s;
   return ue8m0_to_f32(f32_to_ue8m0(s, PowerRounding::up));
 }
 
@@ -177,7 +179,7 @@ Array quantise_block2d(std::span<const float> values, std::int64_t h,
   std::vector<double> scales;
   scales.reserve(tiles.size());
   for (const std::vector<float>& tile : tiles)
-    scales.push_back(static_cast<double>(fp8_scale(tile, options.floor, scale_type)));
+    scales.push_back(static_cast<double>(fp8_scale(tile, options, scale_type)));
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto s = static_cast<float>(scales[tile_of(i)]);
     quantise_fp8(values.subspan(i, 1), s, options.exact, codes);
@@ -197,12 +199,12 @@ void quantize_reference(const QuantizeOptions& options, Type element, Type scale
   const std::vector<double> doubles = to_doubles(x);
   const std::vector<float> values(doubles.begin(), doubles.end());
   const std::int64_t h = x.shape.back();
-  const auto group = static_cast<std::size_t>(group_elems(options.format, h));
+  const auto group = static_cast<std::size_t>(group_elems(options.format, h, options.group));
   const bool whole = options.format == QuantFormat::fp8_tensor;
   const bool given = tensors.find("scale") != nullptr;
   const float of_tensor = !whole  ? 0
                           : given ? static_cast<float>(number(tensors, "scale"))
-                                  : fp8_scale(values, options.floor, f32);
+                                  : fp8_scale(values, options, f32);
   Codes codes(element, x.shape);
   if (options.format == QuantFormat::fp8_block2d) {
     tensors.set(quantise_block2d(values, h, options, scale_type, codes));
@@ -210,8 +212,12 @@ void quantize_reference(const QuantizeOptions& options, Type element, Type scale
     return;
   }
   std::vector<double> scales;
-  for (std::size_t first = 0; first < values.size(); first += group) {
-    const auto one = std::span(values).subspan(first, group);
+  const auto width = static_cast<std::size_t>(h);
+  const std::size_t groups_n = h == 0 ? 0 : (width + group - 1) / group;
+  for (std::size_t g = 0; h > 0 && g < values.size() / width * groups_n; ++g) {
+    const std::size_t in_row = g % groups_n * group;
+    const auto one =
+        std::span(values).subspan(g / groups_n * width + in_row, std::min(group, width - in_row));
     float s = 0;
     if (is_mx(options.format)) {
       s = quantise_mx(one, options.rule, codes);
@@ -219,7 +225,7 @@ void quantize_reference(const QuantizeOptions& options, Type element, Type scale
       const auto encode = static_cast<float>(number(tensors, "encode_scale"));
       s = quantise_nvfp4(one, encode, options.exact, codes);
     } else {
-      s = whole ? of_tensor : fp8_scale(one, options.floor, scale_type);
+      s = whole ? of_tensor : fp8_scale(one, options, scale_type);
       s = quantise_fp8(one, s, options.exact, codes);
     }
     scales.push_back(static_cast<double>(s));
@@ -230,12 +236,12 @@ void quantize_reference(const QuantizeOptions& options, Type element, Type scale
     tensors.set(make_array("scales", f32, {1}, std::vector{static_cast<double>(of_tensor)}));
   } else if (options.layout != ScaleLayout::row || a_row) {
     Array all =
-        placed(scales, scale_type, options.layout, rows, h / static_cast<std::int64_t>(group));
+        placed(scales, scale_type, options.layout, rows, static_cast<std::int64_t>(groups_n));
     if (a_row) all.shape = {rows};
     tensors.set(std::move(all));
   } else {
     std::vector<std::int64_t> shape = x.shape;
-    shape.back() /= static_cast<std::int64_t>(group);
+    shape.back() = static_cast<std::int64_t>(groups_n);
     tensors.set(make_array("scales", scale_type, shape, scales));
   }
   tensors.set(codes.array(quotients));
@@ -246,7 +252,7 @@ void dequantize_reference(const DequantizeOptions& options, HostTensors& tensors
   std::vector<double> y = to_doubles(q);
   const std::vector<double> scales = to_doubles(tensors.at("scales"));
   const std::int64_t h = q.shape.back();
-  const std::int64_t group = group_elems(options.format, h);
+  const std::int64_t group = group_elems(options.format, h, options.group);
   const std::int64_t groups_n = (h + group - 1) / group;
   const std::int64_t rows = static_cast<std::int64_t>(y.size()) / h;
   const bool nvfp4 = options.format == QuantFormat::nvfp4;

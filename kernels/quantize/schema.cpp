@@ -50,9 +50,11 @@ constexpr OptionSpec kFormat{.name = "format",
                                  "what shares a scale: all, a row, 128 elements of a row, 128 of "
                                  "128 rows, or 32, 32, 16 elements of a row"};
 constexpr auto kQuantizeOptions = joined(std::array{kFormat}, kCodingOptions);
-constexpr std::array<OptionSpec, 3> kDequantizeOptions{{
+constexpr std::array<OptionSpec, 5> kDequantizeOptions{{
     kFormat,
     kScaleLayoutOption,
+    kGroupOption,
+    kRaggedTailOption,
     {.name = "out_type",
      .type = OptionType::choice,
      .default_text = "bf16",
@@ -87,7 +89,9 @@ QuantizeOptions options_of(const Arguments& arguments) {
   return coding_options(arguments, "format");
 }
 DequantizeOptions dequantize_options(const Arguments& arguments) {
-  return {format_of(arguments), layout_of(arguments)};
+  refuse_idle_groups(arguments, format_of(arguments));
+  return {format_of(arguments), layout_of(arguments), arguments.integer("group"),
+          arguments.boolean("ragged_tail") ? Tail::ragged : Tail::whole};
 }
 
 QuantizeTensors quantize_tensors(const Arguments& a) {
@@ -106,8 +110,8 @@ std::vector<std::int64_t> rows_shape(const Arguments& arguments, const View& row
 
 std::vector<OutputSpec> quantize_outputs(const Arguments& arguments) {
   std::vector<std::int64_t> shape = rows_shape(arguments, arguments.tensor("x"));
-  std::vector<std::int64_t> groups =
-      scales_shape_of(format_of(arguments), layout_of(arguments), shape);
+  std::vector<std::int64_t> groups = scales_shape_of(format_of(arguments), layout_of(arguments),
+                                                     arguments.integer("group"), shape);
   return {{"q", element_type(arguments, format_of(arguments)), std::move(shape)},
           {"scales", scale_type(arguments, format_of(arguments)), std::move(groups)}};
 }
@@ -123,8 +127,10 @@ void fill_encode_scale(const Problem&, std::vector<Array>& inputs) { fill_quant_
 void fill_scales(const Problem& problem, std::vector<Array>& inputs) {
   QuantFormat format = QuantFormat::fp8_token;
   ScaleLayout layout = ScaleLayout::row;
+  std::int64_t group = 128;
   for (const auto& [name, value] : problem.options) {
     if (name == "format") format = quant_format(value);
+    if (name == "group") group = std::stoll(value);
     if (name == "scale_layout") layout = scale_layout(value);
   }
   std::vector<std::int64_t> rows;
@@ -133,7 +139,7 @@ void fill_scales(const Problem& problem, std::vector<Array>& inputs) {
   }
   for (Array& array : inputs) {
     if (array.name != "scales") continue;
-    std::vector<std::int64_t> shape = scales_shape_of(format, layout, rows);
+    std::vector<std::int64_t> shape = scales_shape_of(format, layout, group, rows);
     std::vector<double> values(static_cast<std::size_t>(element_count(shape)));
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] = i % 2 == 0 ? 0.25 : 2;

@@ -273,7 +273,8 @@ TEST_F(Quantize, HasTheScaleOfATensorOfNoRows) {
 
 TEST_F(Quantize, RefusesWhatItCannotQuantise) {
   EXPECT_EQ(refusal(op, {random("x", bf16, {4, 100})}, {{"format", "fp8_block"}}),
-            "quantize: rows have 100 elements; fp8_block takes multiples of 128");
+            "quantize: rows have 100 elements; fp8_block takes multiples of 128 without "
+            "ragged_tail");
   EXPECT_EQ(refusal(op, {random("x", bf16, {4, 0})}),
             "quantize: rows have 0 elements; they must have some");
   EXPECT_EQ(refusal(op, {random("x", bf16, {4, 64})},
