@@ -12,7 +12,7 @@ constexpr std::array<TensorSpec, 6> kOwnTensors{{
      .role = Role::input,
      .shape = "...,H",
      .types = kReals,
-     .doc = "rows; all modes but the last are folded"},
+     .doc = "rows; all modes but the last are folded, and may be two strides apart"},
     {.name = "residual",
      .role = Role::input,
      .shape = "...,H",

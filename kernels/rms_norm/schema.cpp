@@ -12,7 +12,7 @@ constexpr std::array<TensorSpec, 4> kOwnTensors{{
      .role = Role::input,
      .shape = "...,H",
      .types = kReals,
-     .doc = "rows; all modes but the last are folded"},
+     .doc = "rows; all modes but the last are folded, and may be two strides apart"},
     kWeightTensor,
     kNormOutput,
     {.name = "rstd",

@@ -3,6 +3,7 @@
 #include "kernels/rms_norm/rms_norm.h"
 #include "operator_fixture.h"
 
+#include <array>
 #include <cmath>
 
 namespace tilewright {
@@ -81,6 +82,43 @@ TEST_F(RmsNorm, TakesStridesAndAlignments) {
 
 TEST_F(RmsNorm, FoldsOuterModes) {
   run(op, {random("x", f16, {2, 3, 64}), random("w", f16, {64})});
+}
+
+/// The heads of Q in a packed tensor [T, heads of Q, K and V, D], in place and out of it.
+TEST_F(RmsNorm, TakesHeadsBetweenOthers) {
+  constexpr std::int64_t kTokens = 5, kHeads = 3, kAll = 7;
+  for (std::int64_t d : {64, 100, 7}) {
+    const Array packed = random("x", bf16, {kTokens, kAll, d});
+    const std::vector<double> numbers = to_doubles(packed);
+    std::vector<double> heads;
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      if (i / static_cast<std::size_t>(d) % kAll < kHeads) heads.push_back(numbers[i]);
+    }
+    const Array expected = run(op, {make_array("x", bf16, {kTokens, kHeads, d}, heads)}).front();
+    Buffer memory(device, 1 << 16);
+    memory.upload(packed.bytes);
+    View x = make_view(memory.address(), bf16, std::array<std::int64_t, 3>{kTokens, kHeads, d});
+    x.stride[0] = kAll * d;
+    const View apart =
+        make_view(memory.address() + 32768, bf16, std::array<std::int64_t, 2>{kTokens * kHeads, d});
+    rms_norm(stream, {.x = x, .y = apart});
+    rms_norm(stream, {.x = x, .y = x});
+    stream.synchronize();
+    Array written = expected, all = packed;
+    memory.download(written.bytes, 32768);
+    memory.download(all.bytes);
+    EXPECT_EQ(written.bytes, expected.bytes) << d;
+    std::vector<double> in_place;
+    const std::vector<double> after = to_doubles(all);
+    for (std::size_t i = 0; i < after.size(); ++i) {
+      if (i / static_cast<std::size_t>(d) % kAll < kHeads) {
+        in_place.push_back(after[i]);
+      } else {
+        EXPECT_EQ(after[i], numbers[i]) << i;
+      }
+    }
+    EXPECT_EQ(in_place, to_doubles(expected)) << d;
+  }
 }
 
 TEST_F(RmsNorm, TakesItsOptions) {

@@ -6,10 +6,22 @@
 #include "tilewright/control.h"
 #include "tilewright/thread.h"
 
+#include <array>
+#include <optional>
+
 namespace tilewright {
 namespace {
 
 using RowNormParameters = RowNormArguments<Tensor>;
+
+/// [A, B, H] as rows that a number finds: B is the inner mode of the first one.
+Tensor in_rows(const Tensor& tensor) {
+  if (tensor.layout().rank() != 3) return tensor;
+  return tensor.with_layout(group(select(tensor.layout(), std::array{1, 0, 2}), 0, 2));
+}
+std::optional<Tensor> in_rows(const std::optional<Tensor>& tensor) {
+  return tensor ? std::optional(in_rows(*tensor)) : std::nullopt;
+}
 
 class RowNormKernel {
  public:
@@ -17,7 +29,7 @@ class RowNormKernel {
                 const Value& weight_bias)
       : config_(config),
         t_(std::move(tensors)),
-        rows_(to_value(t_.x.shape()[0].value())),
+        rows_(to_value(size(t_.x.shape()[0]))),
         eps_(eps),
         weight_bias_(weight_bias),
         threads_(config.row) {}
@@ -382,10 +394,17 @@ Traced RowNormPlan::trace(ptx::Target target) const {
                      const Maybe& q, const Maybe& scales, const Maybe& scale,
                      const Maybe& encode_scale, const MaybeValue& floor,
                      const MaybeValue& row_block_count) {
-    RowNormKernel kernel(
-        config,
-        {x, w, y, rstd, bias, residual, extra, residual_out, {q, scales, scale, encode_scale}}, eps,
-        weight_bias);
+    RowNormKernel kernel(config,
+                         {in_rows(x),
+                          w,
+                          in_rows(y),
+                          rstd,
+                          bias,
+                          in_rows(residual),
+                          in_rows(extra),
+                          in_rows(residual_out),
+                          {q, scales, scale, encode_scale}},
+                         eps, weight_bias);
     if (quant) {
       kernel.run_quantising(*quant, *floor, *row_block_count);
     } else {

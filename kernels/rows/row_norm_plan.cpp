@@ -5,6 +5,7 @@
 #include "tilewright/compile.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -41,13 +42,14 @@ struct Checks {
   }
 
   void shapes() const {
-    std::int64_t h = t.x.shape[1];
+    std::int64_t h = rows::row_elems(t.x);
     if (h < 1 || h > kMaxRow) {
       fail("x has rows of " + std::to_string(h) + " elements; they must have 1 to " +
            std::to_string(kMaxRow));
     }
+    const std::int64_t row_count = rows::row_count(t.x);
     auto like_x = [&](const char* which, const std::optional<View>& view) {
-      if (!view || (view->shape[0] == t.x.shape[0] && view->shape[1] == h)) return;
+      if (!view || (rows::row_count(*view) == row_count && rows::row_elems(*view) == h)) return;
       fail("x is " + to_string(t.x) + " and " + which + " " + to_string(*view) +
            "; the shapes must be equal");
     };
@@ -57,9 +59,9 @@ struct Checks {
     like_x("residual_out", t.residual_out);
     if (t.w) rows::check_vector(*t.w, "w", h, caller);
     if (t.bias) rows::check_vector(*t.bias, "bias", h, caller);
-    if (t.rstd && (t.rstd->rank != 1 || t.rstd->shape[0] != t.x.shape[0])) {
+    if (t.rstd && (t.rstd->rank != 1 || t.rstd->shape[0] != row_count)) {
       fail("rstd is " + to_string(*t.rstd) + "; it must have one element for each of the " +
-           std::to_string(t.x.shape[0]) + " rows");
+           std::to_string(row_count) + " rows");
     }
   }
 
@@ -123,9 +125,9 @@ struct Checks {
       fail("eps=" + std::to_string(options.eps) + "; it must be finite and at least 0");
     if (!std::isfinite(options.weight_bias))
       fail("weight_bias=" + std::to_string(options.weight_bias) + "; it must be finite");
-    if (options.partial < 0 || options.partial > t.x.shape[1]) {
+    if (options.partial < 0 || options.partial > rows::row_elems(t.x)) {
       fail("partial=" + std::to_string(options.partial) + "; it must be 0 or at most the row's " +
-           std::to_string(t.x.shape[1]) + " elements");
+           std::to_string(rows::row_elems(t.x)) + " elements");
     }
   }
 };
@@ -133,9 +135,9 @@ struct Checks {
 RowNormTensors folded(const RowNormTensors& tensors, const rows::Caller& caller) {
   RowNormTensors flat = tensors;
   auto fold = [&](const char* which, std::optional<View>& view) {
-    if (view) view = rows::folded(*view, which, caller);
+    if (view) view = rows::folded_in_two(*view, which, caller);
   };
-  flat.x = rows::folded(tensors.x, "x", caller);
+  flat.x = rows::folded_in_two(tensors.x, "x", caller);
   fold("y", flat.y);
   fold("residual", flat.residual);
   fold("extra", flat.extra);
@@ -151,20 +153,22 @@ int vector_elems(const RowNormTensors& t) {
     if (view) views.push_back(*view);
   }
   int least = kLeastQuantAccess;
-  while (t.x.shape[1] % least != 0)
+  while (rows::row_elems(t.x) % least != 0)
     least /= 2;
   return std::max(least, rows::common_vector(t.x.type, views));
 }
 
 RowNormArguments<TensorArg> args_of(const RowNormTensors& t) {
-  constexpr DynamicModes kRows{.extents = 1, .strides = 1};
+  auto rows_arg = [](const View& view) {
+    return tensor_arg(view, {.extents = 1, .strides = view.rank == 3 ? 0b11U : 1U});
+  };
   auto matrix = [&](const std::optional<View>& view) {
-    return view ? std::optional(tensor_arg(*view, kRows)) : std::nullopt;
+    return view ? std::optional(rows_arg(*view)) : std::nullopt;
   };
   auto vector = [](const std::optional<View>& view) {
     return view ? std::optional(tensor_arg(*view)) : std::nullopt;
   };
-  return {.x = tensor_arg(t.x, kRows),
+  return {.x = rows_arg(t.x),
           .w = vector(t.w),
           .y = matrix(t.y),
           .rstd = matrix(t.rstd),
@@ -184,16 +188,18 @@ std::int64_t operand_count(const RowNormTensors& t) {
 
 void choose_rows(RowNormPlan& plan, const DeviceProperties& device) {
   const View& x = plan.tensors.x;
+  const std::int64_t h = rows::row_elems(x);
   const std::int64_t operands = operand_count(plan.tensors);
   const int access = vector_elems(plan.tensors);
   const rows::RowOrder order =
-      rows::choose_row_order(plan.op, device, {bits(x.type), x.shape[1], access, operands});
+      rows::choose_row_order(plan.op, device, {bits(x.type), h, access, operands});
   rows::RowShape& row = plan.config.row;
-  row = rows::make_row_shape(x.shape[1], access, order.threads, rows::max_accesses(operands));
+  row = rows::make_row_shape(h, access, order.threads, rows::max_accesses(operands));
   plan.config.merged = order.merged == 1;
   const rows::RowBlocks blocks = rows::choose_row_blocks(
       plan.op, plan.quant ? rows::RowOutput::codes : rows::RowOutput::numbers, device,
-      {bits(x.type), operands, row.threads_per_row, row.looped ? 0 : row.vectors, x.shape[0]});
+      {bits(x.type), operands, row.threads_per_row, row.looped ? 0 : row.vectors,
+       rows::row_count(x)});
   row.rows_per_block = blocks.rows;
   row.turns = blocks.turns;
   plan.config.late_weights = blocks.late == 1;
@@ -227,9 +233,11 @@ RowNormPlan plan_row_norm(std::string_view op, Statistics statistics,
   checks.memory();
   checks.options(options);
   plan.args = args_of(plan.tensors);
-  plan.quant = plan_quant_output(plan.tensors.quant, options.quant, plan.tensors.x, caller);
-  std::int64_t h = plan.tensors.x.shape[1];
-  std::int64_t row_count = plan.tensors.x.shape[0];
+  const std::int64_t h = rows::row_elems(plan.tensors.x);
+  const std::int64_t row_count = rows::row_count(plan.tensors.x);
+  plan.quant =
+      plan_quant_output(plan.tensors.quant, options.quant,
+                        make_view(0, plan.tensors.x.type, std::array{row_count, h}), caller);
   plan.config.statistics = statistics;
   choose_rows(plan, device);
   plan.config.partial = options.partial > 0 ? options.partial : h;
@@ -278,7 +286,7 @@ PreparedLaunch prepare_row_norm(const Device& device, const RowNormPlan& plan, S
 }
 
 void launch_row_norm(const Stream& stream, const RowNormPlan& plan, SourceLoc at) {
-  if (plan.tensors.x.shape[0] == 0) {
+  if (rows::row_count(plan.tensors.x) == 0) {
     write_scale_of_no_rows(stream, plan.quant);
     return;
   }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 namespace tilewright::rows {
 
@@ -46,6 +47,44 @@ View folded(const View& view, std::string_view which, const Caller& caller) {
     rows.shape[0] *= view.shape[i];
   }
   return rows;
+}
+
+namespace {
+
+/// The outer modes that are not 1 and do not continue the one before, by extent and stride.
+std::vector<std::pair<std::int64_t, std::int64_t>> outer_modes(const View& view) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> modes;
+  for (std::size_t i = 0; i + 1 < static_cast<std::size_t>(view.rank); ++i) {
+    if (view.shape[i] == 1) continue;
+    const bool continues = !modes.empty() && modes.back().second == view.stride[i] * view.shape[i];
+    if (!continues) modes.emplace_back(1, 0);
+    modes.back() = {modes.back().first * view.shape[i], view.stride[i]};
+  }
+  return modes;
+}
+
+}  // namespace
+
+View folded_in_two(const View& view, std::string_view which, const Caller& caller) {
+  const auto modes = outer_modes(view);
+  if (modes.size() != 2 || size(view) == 0) return folded(view, which, caller);
+  const auto last = static_cast<std::size_t>(view.rank - 1);
+  View rows = view;
+  rows.rank = 2;
+  rows.shape = {1, view.shape[last]};
+  rows.stride = {view.shape[last], view.stride[last]};
+  rows = folded(rows, which, caller);
+  rows.rank = 3;
+  rows.shape = {modes[0].first, modes[1].first, view.shape[last]};
+  rows.stride = {modes[0].second, modes[1].second, 1};
+  return rows;
+}
+
+std::int64_t row_count(const View& rows) {
+  return rows.rank == 3 ? rows.shape[0] * rows.shape[1] : rows.shape[0];
+}
+std::int64_t row_elems(const View& rows) {
+  return rows.shape[static_cast<std::size_t>(rows.rank - 1)];
 }
 
 void check_vector(const View& view, std::string_view which, std::int64_t elems,

@@ -32,6 +32,11 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b);
 /// [..., H] as [T, H]. Refuses a last stride other than 1, and outer modes that are not one stride
 /// apart.
 View folded(const View& view, std::string_view which, const Caller& caller);
+/// As folded(), but outer modes may be two strides apart: those stay [A, B, H].
+View folded_in_two(const View& view, std::string_view which, const Caller& caller);
+/// Of a folded view.
+std::int64_t row_count(const View& rows);
+std::int64_t row_elems(const View& rows);
 /// Refuses a view whose elements are not one after another: "w is ...; it must be NAME".
 void check_vector(const View& view, std::string_view which, std::int64_t elems,
                   const Caller& caller);
