@@ -134,6 +134,7 @@ constexpr Operator kFusedAddRmsNorm{
     .launch = launch,
     .reference = reference,
     .tolerance = tolerance,
+    .check_contents = check_scale,
     .bytes = bytes,
     .trace = trace,
     .fill = fill,

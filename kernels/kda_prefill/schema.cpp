@@ -106,7 +106,7 @@ Tolerance tolerance(const Arguments& arguments, std::string_view output) {
 }
 
 void check_contents(const Arguments& arguments, std::span<const Array> inputs) {
-  check_sequences(arguments, inputs);
+  check_sequences(arguments, inputs, arguments.size("T"));
   bool given = arguments.find("A_log") == nullptr && !options_of(arguments).gate.lower_bound;
   if (!given) return;
   check_growth(arguments, inputs,

@@ -141,6 +141,7 @@ constexpr Operator kLayerNorm{
     .launch = launch,
     .reference = reference,
     .tolerance = tolerance,
+    .check_contents = check_scale,
     .bytes = bytes,
     .trace = trace,
     .fill = fill,

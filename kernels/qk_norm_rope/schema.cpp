@@ -308,6 +308,21 @@ void fill_positions(const Problem& problem, std::vector<Array>& inputs) {
   }
 }
 
+/// Of the positions that are known here: a kernel would read beyond the table.
+void check_contents(const Arguments& arguments, std::span<const Array> inputs) {
+  const Array* positions = find_input(inputs, "positions");
+  if (positions == nullptr) return;
+  const std::int64_t most = arguments.size("P");
+  if (most == 0) return;  // refused whatever the positions are
+  const std::vector<double> all = to_doubles(*positions);
+  for (std::size_t t = 0; t < all.size(); ++t) {
+    if (all[t] < static_cast<double>(most)) continue;
+    arguments.fail("positions[" + std::to_string(t) + "] is " +
+                   std::to_string(static_cast<std::int64_t>(all[t])) + "; cos_sin has " +
+                   std::to_string(most) + " rows");
+  }
+}
+
 template <Kind K>
 constexpr Operator make_operator(std::string_view formula, std::string_view doc,
                                  std::span<const TensorSpec> tensors,
@@ -323,6 +338,7 @@ constexpr Operator make_operator(std::string_view formula, std::string_view doc,
           .launch = launch<K>,
           .reference = reference<K>,
           .tolerance = tolerance<K>,
+          .check_contents = check_contents,
           .bytes = bytes<K>,
           .trace = trace<K>,
           .fill = K == Kind::norm ? nullptr : fill_positions,

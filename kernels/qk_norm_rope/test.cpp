@@ -5,6 +5,7 @@
 #include "operator_fixture.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -357,6 +358,13 @@ TEST_F(QkNormRope, MakesProblemsOfEveryLayoutAndOfAnEmptyTable) {
   const Problem empty = parse_problem(norm_rope.schema, text + "nhd,P=0");
   EXPECT_EQ(refusal(norm_rope, make_inputs(norm_rope, empty, 1)),
             "qk_norm_rope: cos_sin is f32[0,64]; it must have rows");
+}
+
+TEST_F(QkNormRope, RefusesPositionsBeyondTheTable) {
+  std::vector<Array> given = with_table(heads(bf16, {}), 64);
+  named(given, "positions") = make_array("positions", s32, {3}, std::array{0.0, 50.0, -1.0});
+  EXPECT_EQ(refusal(rope, given), "rope: positions[1] is 50; cos_sin has 50 rows");
+  EXPECT_EQ(refusal(norm_rope, given), "qk_norm_rope: positions[1] is 50; cos_sin has 50 rows");
 }
 
 TEST_F(QkNormRope, RefusesWhatItCannotTake) {

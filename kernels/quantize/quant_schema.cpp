@@ -168,6 +168,14 @@ std::optional<Tolerance> quant_output_tolerance(const Arguments& arguments, std:
   return tolerance;
 }
 
+void check_scale(const Arguments& arguments, std::span<const Array> inputs) {
+  const Array* scale = find_input(inputs, "scale");
+  if (scale == nullptr) return;
+  for (double value : to_doubles(*scale)) {
+    if (!(value > 0)) arguments.fail("scale is " + std::to_string(value) + "; it must be above 0");
+  }
+}
+
 void fill_quant_scales(std::vector<Array>& inputs, double largest) {
   for (Array& array : inputs) {
     if (array.name == "scale") array = make_array(array.name, f32, {1}, std::array{largest / 448});

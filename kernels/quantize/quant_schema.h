@@ -175,6 +175,8 @@ void quant_output_reference(const Arguments& arguments, HostTensors& tensors);
 /// bits are equal, which a number beside a boundary may miss.
 std::optional<Tolerance> quant_output_tolerance(const Arguments& arguments, std::string_view output,
                                                 double error);
+/// Refuses a given decode scale that is not above 0.
+void check_scale(const Arguments& arguments, std::span<const Array> inputs);
 /// Sensible scales for results with a largest magnitude of about `largest`.
 void fill_quant_scales(std::vector<Array>& inputs, double largest);
 

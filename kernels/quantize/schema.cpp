@@ -176,6 +176,7 @@ constexpr Operator kQuantize{
                              scale_type(a, format_of(a)), tensors);
         },
     .tolerance = [](const Arguments&, std::string_view) { return Tolerance{}; },  // exact codes
+    .check_contents = check_scale,
     .bytes =
         [](const Arguments& a) {
           return size_bytes(a.tensor("x")) + size_bytes(a.tensor("q")) +

@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <utility>
 
 namespace tilewright {
 namespace {
@@ -283,6 +284,10 @@ TEST_F(Quantize, RefusesWhatItCannotQuantise) {
             "fp8_block2d");
   EXPECT_EQ(refusal(op, {random("x", bf16, {4, 64}), one(1)}),
             "quantize: scale is given; only fp8_tensor takes one");
+  for (auto [scale, text] : {std::pair{0.0, "0.000000"}, {-1.0, "-1.000000"}}) {
+    EXPECT_EQ(refusal(op, {random("x", bf16, {4, 64}), one(scale)}, {{"format", "fp8_tensor"}}),
+              std::string("quantize: scale is ") + text + "; it must be above 0");
+  }
   EXPECT_EQ(refusal(back, {random("q", e4m3, {4, 64}), random("scales", f32, {3})}),
             "dequantize: scales is f32[3]; it must have 4 groups of 1 element");
 }

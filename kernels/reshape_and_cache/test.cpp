@@ -3,6 +3,7 @@
 #include "kernels/reshape_and_cache/reshape_and_cache.h"
 #include "operator_fixture.h"
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <tuple>
@@ -233,6 +234,15 @@ TEST_F(ReshapeAndCache, LaunchesNothingForNoTokens) {
   std::vector<Array> given = inputs({});
   given[2] = make_array("slot_mapping", s64, {0}, std::vector<double>{});
   run(op, given);
+}
+
+TEST_F(ReshapeAndCache, RefusesTwoTokensInOnePlace) {
+  std::vector<Array> given = inputs({});
+  named(given, "slot_mapping") =
+      make_array("slot_mapping", s64, {5}, std::array{3.0, -1.0, 7.0, -1.0, 3.0});
+  EXPECT_EQ(refusal(op, given),
+            "reshape_and_cache: slot_mapping[0] and slot_mapping[4] are 3; each token must have a "
+            "place of its own");
 }
 
 TEST_F(ReshapeAndCache, RefusesWhatItCannotWrite) {

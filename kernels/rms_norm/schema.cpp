@@ -117,6 +117,7 @@ constexpr Operator kRmsNorm{
     .launch = launch,
     .reference = reference,
     .tolerance = tolerance,
+    .check_contents = check_scale,
     .bytes = bytes,
     .trace = trace,
     .fill = fill,

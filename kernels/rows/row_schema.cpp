@@ -102,18 +102,26 @@ DeviceProperties traced_device() {
   return device;
 }
 
-void check_sequences(const Arguments& arguments, std::span<const Array> inputs) {
-  for (const Array& input : inputs) {
-    if (input.name != "cu_seqlens") continue;
-    const std::vector<double> first = to_doubles(input);
-    for (std::size_t i = 1; i < first.size(); ++i) {
-      if (first[i] >= first[i - 1]) continue;
-      auto text = [&](std::size_t at) {
-        return "cu_seqlens[" + std::to_string(at) + "] is " +
-               std::to_string(static_cast<std::int64_t>(first[at]));
-      };
+const Array* find_input(std::span<const Array> inputs, std::string_view name) {
+  const auto at = std::find_if(inputs.begin(), inputs.end(),
+                               [name](const Array& input) { return input.name == name; });
+  return at == inputs.end() ? nullptr : &*at;
+}
+
+void check_sequences(const Arguments& arguments, std::span<const Array> inputs,
+                     std::int64_t tokens) {
+  const Array* bounds = find_input(inputs, "cu_seqlens");
+  if (bounds == nullptr) return;
+  const std::vector<double> first = to_doubles(*bounds);
+  auto text = [&](std::size_t at) {
+    return "cu_seqlens[" + std::to_string(at) + "] is " +
+           std::to_string(static_cast<std::int64_t>(first[at]));
+  };
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    if (i > 0 && first[i] < first[i - 1])
       arguments.fail(text(i) + " and " + text(i - 1) + "; it must not decrease");
-    }
+    if (first[i] < 0 || first[i] > static_cast<double>(tokens))
+      arguments.fail(text(i) + "; it must be 0 to " + std::to_string(tokens) + ", the tokens");
   }
 }
 

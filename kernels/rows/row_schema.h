@@ -80,8 +80,12 @@ std::int64_t bytes_of_inputs(const Arguments& arguments);
 std::int64_t bytes_of_outputs(const Arguments& arguments);
 
 /// Throws if cu_seqlens, where it is among the inputs, decreases: sequences would have tokens in
-/// common, and a kernel would write them twice or leave some out.
-void check_sequences(const Arguments& arguments, std::span<const Array> inputs);
+/// common, and a kernel would write them twice or leave some out; or if it leaves the `tokens` that
+/// there are.
+void check_sequences(const Arguments& arguments, std::span<const Array> inputs,
+                     std::int64_t tokens);
+/// The array of a name, if it is among the inputs.
+const Array* find_input(std::span<const Array> inputs, std::string_view name);
 
 /// A multiprocessor alone: the configuration of few rows, for traces without a device.
 DeviceProperties traced_device();
