@@ -1,27 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device side of gather_rows and embedding.
 #include "kernels/row_gather/row_gather.h"
+#include "tilewright/atomic.h"
 #include "tilewright/control.h"
 #include "tilewright/fragment.h"
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace tilewright {
 namespace {
 
+/// Which tokens have which rows of the table.
+struct Tokens {
+  Value first_id;
+  std::optional<Value> count, added_id, added_row;
+};
+
 class RowGatherKernel {
  public:
-  RowGatherKernel(const RowGatherPlan& plan, const Value& first_id, const Value& scale)
-      : plan_(plan), first_id_(first_id), scale_(scale) {}
+  RowGatherKernel(const RowGatherPlan& plan, Tokens tokens, const Value& scale)
+      : plan_(plan), tokens_(std::move(tokens)), scale_(scale) {}
 
   void operator()(const Tensor& ids, const Tensor& table, const Tensor& row_scale,
-                  const Tensor& out, const Value& along) const {
+                  const Tensor& out, const std::optional<Tensor>& bad_ids,
+                  const Value& along) const {
     const std::vector<rows::RowShare> shares =
         rows::row_shares(plan_.config.tile, along, out.shape()[0].value(), out.shape()[1].value());
     if_(shares.front().inside, [&] {
-      Value row = Value(ids(shares.front().row)).to(s64) - first_id_;
-      Value exists = row >= 0 && row < to_value(table.shape()[0].value()).to(s64);
+      const auto [row, exists] = row_of(Value(ids(shares.front().row)).to(s64), table);
       std::vector<Fragment> loaded;  // all on their way before the first store
       for (const rows::RowShare& share : shares) {
         Value active = &share == &shares.front() ? exists : exists && share.inside;
@@ -38,10 +46,24 @@ class RowGatherKernel {
         Value inside = j == 0 ? constant(pred, true) : share.inside;
         store_if(inside, out(share.row, share.column), stored);
       }
+      if (bad_ids) if_(!exists && shares.front().column == 0, [&] { red_add((*bad_ids)(0), 1); });
     });
   }
 
  private:
+  struct Found {
+    Value row, exists;
+  };
+  Found row_of(const Value& id, const Tensor& table) const {
+    Value rows = to_value(table.shape()[0].value()).to(s64);
+    Value row = id - tokens_.first_id;
+    Value exists = row >= 0 && row < tokens_.count.value_or(rows);
+    if (!tokens_.added_id) return {row, exists};
+    Value added = id - *tokens_.added_id + *tokens_.added_row;
+    Value is_added = id >= *tokens_.added_id && added < rows;
+    return {select(exists, row, added), exists || is_added};
+  }
+
   Fragment converted(const Fragment& row, const Value& exists,
                      const std::optional<Value>& factor) const {
     Fragment wide = row.to(f32);
@@ -53,7 +75,8 @@ class RowGatherKernel {
   }
 
   const RowGatherPlan& plan_;
-  Value first_id_, scale_;
+  Tokens tokens_;
+  Value scale_;
 };
 
 }  // namespace
@@ -63,12 +86,19 @@ Traced RowGatherPlan::trace(ptx::Target target) const {
                              .target = target,
                              .block = {config.tile.threads, 1, 1}};
   auto body = [this](const Tensor& ids, const Tensor& table, const Tensor& row_scale,
-                     const Tensor& out, const Value& first_id, const Value& scale,
+                     const Tensor& out, const std::optional<Tensor>& bad_ids, const Value& first_id,
+                     const std::optional<Value>& count, const std::optional<Value>& added_id,
+                     const std::optional<Value>& added_row, const Value& scale,
                      const Value& along) {
-    RowGatherKernel(*this, first_id, scale)(ids, table, row_scale, out, along);
+    RowGatherKernel(*this, {first_id, count, added_id, added_row}, scale)(ids, table, row_scale,
+                                                                          out, bad_ids, along);
   };
-  return tilewright::trace(trace_options, body, ids_arg, table_arg, scale_arg, out_arg,
-                           ScalarArg{s64, {}}, ScalarArg{f32, {}}, rows::divisor_arg());
+  const ScalarArg number{s64, {}};
+  const std::optional<ScalarArg> of_count = config.has_count ? std::optional(number) : std::nullopt;
+  const std::optional<ScalarArg> of_added = config.has_added ? std::optional(number) : std::nullopt;
+  return tilewright::trace(trace_options, body, ids_arg, table_arg, scale_arg, out_arg, bad_ids_arg,
+                           number, of_count, of_added, of_added, ScalarArg{f32, {}},
+                           rows::divisor_arg());
 }
 
 }  // namespace tilewright

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host side of gather_rows and embedding: checks, access width, what is copied as bits.
 #include "kernels/row_gather/row_gather.h"
+#include "kernels/rows/row_shape.h"
 #include "kernels/rows/row_tile_space.h"
 #include "tilewright/stream.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 namespace tilewright {
 namespace {
@@ -22,6 +25,34 @@ void check_types(const RowGatherTensors& t, const rows::Caller& caller) {
   if (t.row_scale && t.row_scale->type != f32) {
     caller.refuse("row_scale has type " + std::string(name(t.row_scale->type)) +
                   "; it must be f32");
+  }
+}
+
+void check_tokens(const RowGatherTensors& t, const RowGatherOptions& options,
+                  const rows::Caller& caller) {
+  const std::int64_t rows = t.table.shape[0];
+  if (options.count < -1 || options.count > rows) {
+    caller.refuse("vocab_count=" + std::to_string(options.count) + "; the table has " +
+                  std::to_string(rows) + " rows");
+  }
+  if (!options.added) return;
+  const AddedTokens& added = *options.added;
+  if (added.first_id < 0)
+    caller.refuse("added_start=" + std::to_string(added.first_id) + "; it must be at least 0");
+  if (added.first_row < std::max<std::int64_t>(0, options.count) || added.first_row > rows) {
+    caller.refuse("added_row=" + std::to_string(added.first_row) + "; it must be " +
+                  std::to_string(std::max<std::int64_t>(0, options.count)) + " to " +
+                  std::to_string(rows) + ", behind the other tokens");
+  }
+}
+
+void check_bad_ids(const RowGatherTensors& t, const rows::Caller& caller) {
+  if (!t.bad_ids) return;
+  if (t.bad_ids->type != u32 || size(*t.bad_ids) != 1)
+    caller.refuse("bad_ids is " + to_string(*t.bad_ids) + "; it must be u32[1]");
+  for (const auto& [view, which] :
+       {std::pair{&t.table, "the table"}, {&t.out, "the output"}, {&t.ids, "ids"}}) {
+    rows::check_apart(*view, which, *t.bad_ids, "bad_ids", caller);
   }
 }
 
@@ -68,6 +99,8 @@ RowGatherPlan plan_row_gather(std::string_view op, const DeviceProperties& devic
   rows::Caller caller{op, at};
   check_types(tensors, caller);
   check_shapes(tensors, caller);
+  check_tokens(tensors, options, caller);
+  check_bad_ids(tensors, caller);
   if (!std::isfinite(options.scale)) {
     caller.refuse("scale=" + std::to_string(options.scale) + "; it must be finite");
   }
@@ -84,6 +117,8 @@ RowGatherPlan plan_row_gather(std::string_view op, const DeviceProperties& devic
   std::int64_t columns = t.out.shape[1];
   plan.config.mode = copies ? GatherMode::copy : GatherMode::convert;
   plan.config.has_scale = options.scale != 1.0f;
+  plan.config.has_added = options.added.has_value();
+  plan.config.has_count = options.count >= 0 || plan.config.has_added;
   plan.config.tile = rows::choose_row_tile(
       space_of(op), device, t.out, rows::common_vector(t.out.type, std::array{t.table, t.out}));
   constexpr DynamicModes kMatrix{.extents = 0b11, .strides = 0b01};
@@ -92,17 +127,19 @@ RowGatherPlan plan_row_gather(std::string_view op, const DeviceProperties& devic
   plan.ids_arg = tensor_arg(t.ids, {.extents = 1});
   // An absent tensor takes part as the ids: the traced code does not touch it.
   plan.scale_arg = t.row_scale ? tensor_arg(*t.row_scale, {.extents = 1}) : plan.ids_arg;
+  if (t.bad_ids) plan.bad_ids_arg = tensor_arg(*t.bad_ids);
   plan.launch = rows::row_tile_launch(plan.config.tile, t.out.shape[0], columns, caller);
   plan.tiles_n = rows::tiles_along_row(plan.config.tile, columns);
   return plan;
 }
 
 std::string RowGatherPlan::key() const {
-  return std::string(op) + "/2 " + rows::to_string(config.tile) +
+  return std::string(op) + "/3 " + rows::to_string(config.tile) +
          (config.mode == GatherMode::copy ? " copy" : " convert") +
-         (config.has_scale ? " scale" : "") + " | " + to_string(ids_arg) + " | " +
-         to_string(table_arg) + " | " + (tensors.row_scale ? to_string(scale_arg) : "-") + " | " +
-         to_string(out_arg);
+         (config.has_scale ? " scale" : "") + (config.has_count ? " count" : "") +
+         (config.has_added ? " added" : "") + " | " + rows::key_text(bad_ids_arg) + " | " +
+         to_string(ids_arg) + " | " + to_string(table_arg) + " | " +
+         (tensors.row_scale ? to_string(scale_arg) : "-") + " | " + to_string(out_arg);
 }
 
 Parameters RowGatherPlan::parameters() const {
@@ -111,7 +148,14 @@ Parameters RowGatherPlan::parameters() const {
   pack(parameters, table_arg, tensors.table);
   pack(parameters, scale_arg, tensors.row_scale.value_or(tensors.ids));
   pack(parameters, out_arg, tensors.out);
+  if (bad_ids_arg) pack(parameters, *bad_ids_arg, *tensors.bad_ids);
   parameters.add(options.first_id);
+  if (config.has_count)
+    parameters.add(options.count < 0 ? options.added->first_row : options.count);
+  if (options.added) {
+    parameters.add(options.added->first_id);
+    parameters.add(options.added->first_row);
+  }
   parameters.add(options.scale);
   parameters.add(rows::divisor_parameter(tiles_n));
   return parameters;

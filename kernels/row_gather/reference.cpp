@@ -29,22 +29,45 @@ void gather_rows_reference(HostTensors& tensors) {
   tensors.set(std::move(dst));
 }
 
-void embedding_reference(double scale, std::int64_t first_id, HostTensors& tensors) {
+namespace {
+
+/// The table's row of a token, or -1.
+std::int64_t row_of(std::int64_t id, const RowGatherOptions& options, std::int64_t rows) {
+  const std::int64_t end = options.added ? options.added->first_row : rows;
+  const std::int64_t row = id - options.first_id;
+  if (row >= 0 && row < (options.count < 0 ? end : options.count)) return row;
+  if (!options.added || id < options.added->first_id) return -1;
+  const std::int64_t added = id - options.added->first_id + options.added->first_row;
+  return added < rows ? added : -1;
+}
+
+}  // namespace
+
+void embedding_reference(const RowGatherOptions& options, HostTensors& tensors) {
   const Array& table = tensors.at("table");
   const Array* row_scale = tensors.find("row_scale");
   std::vector<double> values = to_doubles(table);
   std::vector<double> factors;
   if (row_scale != nullptr) factors = to_doubles(*row_scale);
   std::vector<std::int64_t> ids = indices_of(tensors.at("ids"));
+  const auto scale = static_cast<double>(options.scale);
   auto h = static_cast<std::size_t>(table.shape[1]);
   std::vector<double> out(ids.size() * h);
+  std::int64_t bad = 0;
   for (std::size_t t = 0; t < ids.size(); ++t) {
-    std::int64_t row = ids[t] - first_id;
-    if (row < 0 || row >= table.shape[0]) continue;
+    const std::int64_t row = row_of(ids[t], options, table.shape[0]);
+    if (row < 0) {
+      ++bad;
+      continue;
+    }
     auto r = static_cast<std::size_t>(row);
     double factor = row_scale != nullptr ? factors[r] * scale : scale;
     for (std::size_t j = 0; j < h; ++j)
       out[t * h + j] = values[r * h + j] * factor;
+  }
+  if (const Array* before = tensors.find("bad_ids")) {
+    const double all = to_doubles(*before).front() + static_cast<double>(bad);
+    tensors.set(make_array("bad_ids", u32, {1}, std::vector<double>{all}));
   }
   tensors.set(make_array("out", f64, {static_cast<std::int64_t>(ids.size()), table.shape[1]}, out));
 }

@@ -2,13 +2,13 @@
 // The references of gather_rows and embedding.
 #pragma once
 
-#include "tilewright/operator.h"
+#include "kernels/row_gather/row_gather.h"
 
 namespace tilewright {
 
 /// Sets dst: the bits of src's rows at ids, zeros for indices outside.
 void gather_rows_reference(HostTensors& tensors);
-/// Sets out in f64.
-void embedding_reference(double scale, std::int64_t first_id, HostTensors& tensors);
+/// Sets out in f64, and bad_ids if it is there.
+void embedding_reference(const RowGatherOptions& options, HostTensors& tensors);
 
 }  // namespace tilewright

@@ -12,15 +12,24 @@
 namespace tilewright {
 
 struct RowGatherTensors {
-  View ids;                       ///< [T] s32 or s64
-  View table;                     ///< [V, H]
-  std::optional<View> row_scale;  ///< [V] f32: a factor for each row of the table
-  View out;                       ///< [T, H]
+  View ids;                          ///< [T] s32 or s64
+  View table;                        ///< [V, H]
+  std::optional<View> row_scale;     ///< [V] f32: a factor for each row of the table
+  View out;                          ///< [T, H]
+  std::optional<View> bad_ids = {};  ///< [1] u32: ids without a row are added to it
+};
+
+/// Tokens whose rows stand together in the table, to its end.
+struct AddedTokens {
+  std::int64_t first_id = 0;
+  std::int64_t first_row = 0;
 };
 
 struct RowGatherOptions {
   std::int64_t first_id = 0;  ///< of the table's row 0: this rank's part of a vocabulary
   float scale = 1.0f;
+  std::int64_t count = -1;  ///< tokens from first_id on; -1: to the table's end, or to the added
+  std::optional<AddedTokens> added = {};  ///< behind them, and behind padding
 };
 
 /// Whether elements are numbers to scale and convert, or bits to copy.
@@ -30,6 +39,8 @@ enum class GatherMode : std::uint8_t { copy, convert };
 struct RowGatherConfig {
   GatherMode mode = GatherMode::copy;
   bool has_scale = false;
+  bool has_count = false;  ///< else the table's rows are all there are
+  bool has_added = false;
   rows::RowTile tile;
   friend bool operator==(const RowGatherConfig&, const RowGatherConfig&) = default;
 };
@@ -41,6 +52,7 @@ struct RowGatherPlan {
   RowGatherTensors tensors;  ///< as bits where they are copied
   TensorArg ids_arg, table_arg, scale_arg, out_arg;
   LaunchConfig launch;
+  std::optional<TensorArg> bad_ids_arg = {};
   std::int64_t tiles_n = 1;
 
   std::string key() const;

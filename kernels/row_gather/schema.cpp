@@ -24,7 +24,8 @@ constexpr std::array<TensorSpec, 3> kGatherTensors{{
      .doc = "rows to take; an index outside src gives zeros"},
     {.name = "dst", .role = Role::output, .shape = "T,H", .types = kAny, .doc = "src's type"},
 }};
-constexpr std::array<TensorSpec, 4> kEmbeddingTensors{{
+constexpr std::array kCounts{u32};
+constexpr std::array<TensorSpec, 5> kEmbeddingTensors{{
     {.name = "ids",
      .role = Role::input,
      .shape = "T",
@@ -42,15 +43,40 @@ constexpr std::array<TensorSpec, 4> kEmbeddingTensors{{
      .shape = "T,H",
      .types = kTables,
      .doc = "table's type unless out_type says otherwise"},
+    {.name = "bad_ids",
+     .role = Role::inout,
+     .presence = Presence::optional,
+     .shape = "1",
+     .types = kCounts,
+     .doc = "ids without a row in the table are added to it"},
 }};
 
 constexpr std::array<std::string_view, 4> kOutTypes{"as_table", "bf16", "f16", "f32"};
-constexpr std::array<OptionSpec, 3> kEmbeddingOptions{{
+constexpr std::array<std::string_view, 1> kAll{"all"}, kNone{"none"};
+constexpr std::array<OptionSpec, 6> kEmbeddingOptions{{
     {.name = "vocab_start",
      .type = OptionType::integer,
      .default_text = "0",
      .least = 0,
      .doc = "the token of the table's first row"},
+    {.name = "vocab_count",
+     .type = OptionType::integer,
+     .default_text = "all",
+     .words = kAll,
+     .least = 0,
+     .doc = "tokens from there on; all: to the end of the table, or to added_row"},
+    {.name = "added_start",
+     .type = OptionType::integer,
+     .default_text = "none",
+     .words = kNone,
+     .least = 0,
+     .doc = "the first of other tokens, which have the rows from added_row on"},
+    {.name = "added_row",
+     .type = OptionType::integer,
+     .default_text = "none",
+     .words = kNone,
+     .least = 0,
+     .doc = "behind the rows of vocab_count and their padding; with added_start"},
     {.name = "scale",
      .type = OptionType::real,
      .default_text = "1",
@@ -83,11 +109,20 @@ RowGatherTensors embedding_tensors(const Arguments& arguments) {
   RowGatherTensors tensors{arguments.tensor("ids"), arguments.tensor("table"), std::nullopt,
                            arguments.tensor("out")};
   if (const View* scale = arguments.find("row_scale")) tensors.row_scale = *scale;
+  if (const View* bad = arguments.find("bad_ids")) tensors.bad_ids = *bad;
   return tensors;
 }
 
 RowGatherOptions embedding_options(const Arguments& arguments) {
-  return {arguments.integer("vocab_start"), static_cast<float>(arguments.real("scale"))};
+  RowGatherOptions options{.first_id = arguments.integer("vocab_start"),
+                           .scale = static_cast<float>(arguments.real("scale")),
+                           .count = arguments.integer_or_word("vocab_count").value_or(-1)};
+  const std::optional<std::int64_t> start = arguments.integer_or_word("added_start");
+  const std::optional<std::int64_t> row = arguments.integer_or_word("added_row");
+  if (start.has_value() != row.has_value())
+    arguments.fail("added_start and added_row go together; give both, or none");
+  if (start) options.added = {*start, *row};
+  return options;
 }
 
 /// Each distinct row is read once at best.
@@ -106,6 +141,7 @@ std::vector<Traced> traced_of(const RowGatherPlan& plan, ptx::Target target) {
 void spread_ids(const Problem& problem, std::vector<Array>& inputs) {
   std::int64_t rows = std::max<std::int64_t>(1, problem.size("V"));
   for (Array& array : inputs) {
+    if (array.name == "bad_ids") array = make_array("bad_ids", u32, {1}, std::vector<double>{0});
     if (array.name != "ids") continue;
     std::vector<double> ids(static_cast<std::size_t>(element_count(array.shape)));
     for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -146,7 +182,8 @@ constexpr Operator kGatherRows{
 };
 
 /// Exact, but for the rounding of the output and of two products in f32.
-Tolerance embedding_tolerance(const Arguments& arguments, std::string_view) {
+Tolerance embedding_tolerance(const Arguments& arguments, std::string_view output) {
+  if (output == "bad_ids") return {};
   Type type = out_type(arguments);
   bool scales = arguments.find("row_scale") != nullptr || arguments.real("scale") != 1;
   bool widens = type == f32 || type == arguments.tensor("table").type;
@@ -157,7 +194,8 @@ Tolerance embedding_tolerance(const Arguments& arguments, std::string_view) {
 constexpr Operator kEmbedding{
     .schema = {.name = "embedding",
                .version = 1,
-               .formula = "out[t] = table[ids[t] - vocab_start] * row_scale * scale, or 0",
+               .formula = "out[t] = table[ids[t] - vocab_start] * row_scale * scale, or 0; "
+                          "table[ids[t] - added_start + added_row] for added tokens",
                .doc = "Looks tokens up in a table, or in one rank's part of it.",
                .tensors = kEmbeddingTensors,
                .options = kEmbeddingOptions},
@@ -168,11 +206,8 @@ constexpr Operator kEmbedding{
         [](const Device&, const Stream& stream, const Arguments& a) {
           embedding(stream, embedding_tensors(a), embedding_options(a));
         },
-    .reference =
-        [](const Arguments& a, HostTensors& tensors) {
-          embedding_reference(static_cast<double>(embedding_options(a).scale),
-                              a.integer("vocab_start"), tensors);
-        },
+    .reference = [](const Arguments& a,
+                    HostTensors& tensors) { embedding_reference(embedding_options(a), tensors); },
     .tolerance = embedding_tolerance,
     .bytes =
         [](const Arguments& a) {

@@ -92,6 +92,32 @@ TEST_F(RowGather, SharesAVocabularyAmongRanks) {
   EXPECT_EQ(sum, to_doubles(run(embed, {tokens, whole}).front()));
 }
 
+TEST_F(RowGather, FindsAddedTokensBehindTheOthers) {
+  // Tokens 10 to 14 in rows 0 to 4, padding in 5 and 6, tokens 100 to 102 in rows 7 to 9.
+  const test::Options options{
+      {"vocab_start", "10"}, {"vocab_count", "5"}, {"added_start", "100"}, {"added_row", "7"}};
+  const Array table = random("table", bf16, {10, 72});
+  for (Type type : {s32, s64}) {
+    const Array asked = ids({9, 10, 14, 15, 16, 17, 99, 100, 102, 103, -1}, type);
+    run(embed, {asked, table}, options);
+    run(embed, {asked, table}, {{"added_start", "2"}, {"added_row", "7"}, {"scale", "3"}});
+    run(embed, {asked, table}, {{"vocab_start", "10"}, {"vocab_count", "5"}});
+  }
+}
+
+TEST_F(RowGather, CountsTokensWithoutARow) {
+  for (std::int64_t h : {8, 2000}) {
+    const std::vector<Array> out =
+        run(embed, {ids({1, -1, 9, 3, 4, -7}), random("table", bf16, {4, h}),
+                    make_array("bad_ids", u32, {1}, std::vector<double>{40})});
+    for (const Array& array : out) {
+      if (array.name == "bad_ids") {
+        EXPECT_EQ(to_doubles(array).front(), 44);
+      }
+    }
+  }
+}
+
 TEST_F(RowGather, ScalesAndConverts) {
   for (Type table : {bf16, f16, f32, e4m3}) {
     for (const char* out : {"bf16", "f16", "f32"}) {
@@ -131,6 +157,14 @@ TEST_F(RowGather, RefusesWhatItCannotGather) {
   EXPECT_EQ(refusal(embed, {ids({1}), random("table", e4m3, {4, 8}), random("row_scale", f32, {3})},
                     {{"out_type", "bf16"}}),
             "embedding: row_scale is f32[3]; it must have 4 contiguous elements");
+  const std::vector<Array> four_rows{ids({1}), random("table", bf16, {4, 8})};
+  EXPECT_EQ(refusal(embed, four_rows, {{"vocab_count", "5"}}),
+            "embedding: vocab_count=5; the table has 4 rows");
+  EXPECT_EQ(refusal(embed, four_rows, {{"added_start", "9"}}),
+            "embedding: added_start and added_row go together; give both, or none");
+  EXPECT_EQ(
+      refusal(embed, four_rows, {{"vocab_count", "3"}, {"added_start", "9"}, {"added_row", "2"}}),
+      "embedding: added_row=2; it must be 3 to 4, behind the other tokens");
   Buffer memory(device, 4096);
   std::int64_t shape[] = {4, 8};
   std::int64_t count[] = {4};
