@@ -19,9 +19,14 @@ inline constexpr std::size_t kActivations = 5;
 /// Where gate and up lie in a row of x.
 enum class GateLayout : std::uint8_t {
   halves,       ///< [gate, up]
+  swapped,      ///< [up, gate]
   interleaved,  ///< gate and up alternate
   none          ///< x is the gate and nothing is multiplied
 };
+
+constexpr bool in_two_halves(GateLayout layout) {
+  return layout == GateLayout::halves || layout == GateLayout::swapped;
+}
 
 /// What the limit cuts of the gate; up is cut to [-limit, limit] with both.
 enum class ClampGate : std::uint8_t { none, before, after };

@@ -80,6 +80,7 @@ class GatedKernel {
   using Pair = std::pair<Fragment, Fragment>;  // gate and up in f32
 
   int elems() const { return config_.vector_elems(); }
+  int gate_half() const { return config_.layout == GateLayout::swapped ? 1 : 0; }
   Value row_count() const { return to_value(p_.x.shape()[0].value()); }
 
   void quantise_tile(const QuantWriter& writer, const Value& along) const {
@@ -175,8 +176,9 @@ class GatedKernel {
     const Tensor& x = p_.x;
     switch (config_.layout) {
       case GateLayout::halves:
-        return halves(load_if(inside, x(at.row, 0, at.column), elems()),
-                      load_if(inside, x(at.row, 1, at.column), elems()));
+      case GateLayout::swapped:
+        return halves(load_if(inside, x(at.row, gate_half(), at.column), elems()),
+                      load_if(inside, x(at.row, 1 - gate_half(), at.column), elems()));
       case GateLayout::interleaved:
         return alternate(load_if(inside, x(at.row, at.column * 2), 2 * elems()));
       case GateLayout::none:
@@ -190,8 +192,9 @@ class GatedKernel {
     const Tensor& bias = *p_.bias;
     switch (config_.layout) {
       case GateLayout::halves:
-        return halves(load_if(inside, bias(0, column), elems()),
-                      load_if(inside, bias(1, column), elems()));
+      case GateLayout::swapped:
+        return halves(load_if(inside, bias(gate_half(), column), elems()),
+                      load_if(inside, bias(1 - gate_half(), column), elems()));
       case GateLayout::interleaved:
         return alternate(load_if(inside, bias(column * 2), 2 * elems()));
       case GateLayout::none:

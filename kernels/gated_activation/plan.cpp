@@ -165,7 +165,7 @@ GatedPlan plan_gated_activation(const DeviceProperties& device, const GatedTenso
   plan.quant = plan_quant_output(t.quant, options.quant, rows, caller);
   const int elems =
       plan.quant ? code_vector_elems(*plan.quant, rows) : vector_elems(t, options.layout);
-  if (options.layout == GateLayout::halves) {
+  if (in_two_halves(options.layout)) {
     t.x = in_halves(t.x, plan.d);
     if (t.bias) t.bias = in_halves(*t.bias, plan.d);
   }

@@ -109,7 +109,7 @@ TEST_F(QuantActivation, TakesLongerAccessesOfManyElements) {
 }
 
 TEST_F(QuantActivation, TakesInterleavedGatesBiasesAndWeights) {
-  for (const char* layout : {"halves", "interleaved"}) {
+  for (const char* layout : {"halves", "swapped", "interleaved"}) {
     for (const char* format : {"fp8_token", "fp8_block", "mxfp4"}) {
       Work work = gated(swigluoai_and_mul_operator(), 6, 128);
       work.inputs.push_back(random("bias", f32, {256}, 1, 2));
@@ -131,7 +131,7 @@ TEST_F(QuantActivation, TakesItsOptions) {
 }
 
 TEST_F(QuantActivation, TakesStridesAndAlignments) {
-  for (const char* layout : {"halves", "interleaved"}) {
+  for (const char* layout : {"halves", "swapped", "interleaved"}) {
     for (std::int64_t padding : {1, 2, 16}) {
       for (std::int64_t offset : {0, 1, 8}) {
         const Placement placement{.row_padding = padding, .offset_elems = offset};

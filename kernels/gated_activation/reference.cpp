@@ -67,8 +67,11 @@ void gated_activation_reference(const GatedOptions& options, HostTensors& tensor
     const double* row = values.data() + i / d * n;
     std::size_t j = i % d;
     bool alternate = options.layout == GateLayout::interleaved;
-    double gate = row[alternate ? 2 * j : j];
-    double up = options.layout == GateLayout::none ? 1 : row[alternate ? 2 * j + 1 : d + j];
+    bool swapped = options.layout == GateLayout::swapped;
+    double gate = row[alternate ? 2 * j : swapped ? d + j : j];
+    double up = options.layout == GateLayout::none ? 1
+                : alternate                        ? row[2 * j + 1]
+                                                   : row[swapped ? j : d + j];
     y[i] = gated(options, x.type, gate, up);
     if (row_weight != nullptr) y[i] *= weights[i / d];
   }

@@ -34,13 +34,14 @@ constexpr std::array<TensorSpec, 4> kOwnTensors{{
 }};
 constexpr auto kTensors = joined(kOwnTensors, kQuantOutputTensors);
 
-constexpr std::array<std::string_view, 2> kLayouts{"halves", "interleaved"};
+constexpr std::array<std::string_view, 3> kLayouts{"halves", "swapped", "interleaved"};
 constexpr std::array<std::string_view, 3> kClamps{"none", "before", "after"};
-constexpr OptionSpec kLayout{.name = "layout",
-                             .type = OptionType::choice,
-                             .default_text = "halves",
-                             .words = kLayouts,
-                             .doc = "gates first, or alternating with the factors"};
+constexpr OptionSpec kLayout{
+    .name = "layout",
+    .type = OptionType::choice,
+    .default_text = "halves",
+    .words = kLayouts,
+    .doc = "gates first, behind the factors (mul_and_silu), or alternating with them"};
 constexpr OptionSpec kLimit{.name = "limit",
                             .type = OptionType::real,
                             .default_text = "7",
@@ -96,8 +97,10 @@ GatedOptions options_of(const Arguments& arguments) {
   if constexpr (A == Activation::relu2) {
     options.layout = arguments.boolean("gated") ? GateLayout::halves : GateLayout::none;
   } else {
-    bool alternate = arguments.text("layout") == "interleaved";
-    options.layout = alternate ? GateLayout::interleaved : GateLayout::halves;
+    std::string_view layout = arguments.text("layout");
+    options.layout = layout == "halves"    ? GateLayout::halves
+                     : layout == "swapped" ? GateLayout::swapped
+                                           : GateLayout::interleaved;
     options.limit = static_cast<float>(arguments.real("limit"));
     options.round_act = arguments.boolean("round_act");
     if constexpr (A == Activation::swigluoai) {

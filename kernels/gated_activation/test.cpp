@@ -57,7 +57,7 @@ TEST_F(GatedActivation, MatchesTheReferenceOverRowCounts) {
 }
 
 TEST_F(GatedActivation, TakesStridesAndAlignments) {
-  for (const char* layout : {"halves", "interleaved"}) {
+  for (const char* layout : {"halves", "swapped", "interleaved"}) {
     for (std::int64_t padding : {1, 2, 4, 8}) {
       for (std::int64_t offset : {0, 1, 2, 4}) {
         run(silu_and_mul_operator(), {random("x", bf16, {5, 96}), random("bias", f32, {96})},
@@ -76,7 +76,7 @@ TEST_F(GatedActivation, TakesInterleavedGates) {
 }
 
 TEST_F(GatedActivation, AddsABiasAndWeighsRows) {
-  for (const char* layout : {"halves", "interleaved"}) {
+  for (const char* layout : {"halves", "swapped", "interleaved"}) {
     for (Type bias : {bf16, f32}) {
       run(swigluoai_and_mul_operator(),
           {random("x", bf16, {6, 128}), random("bias", bias, {128}, 1, 2),
