@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Deletes each barrier, fence and wait of every corpus and operator kernel, one at a time, and holds what the emulator does not
 # report against the lists of reasons: kEquivalent in test/emu/mutation_test.cpp and test/kernels/mutation_survivors.txt.
+# Of operators, every form counts that synchronises in an order of its own: small problems of all types and options that they
+# are measured with, in each configuration that a search may take. Waits for an earlier launch have a test of their own,
+# DependentOperator in test/kernels/dependent_launch_test.cpp.
 #
 # usage: scripts/mutation.sh [BUILD_FOLDER] [JOBS]     (default: build/dev, all cores; one process an operator)
 # Prints for each operator the number of deletions and of survivors. LOGS names a folder for the output of each.

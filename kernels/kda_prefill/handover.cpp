@@ -15,8 +15,7 @@ constexpr int kStep = 16;
 
 int steps(const ChunkShape& shape) { return (shape.k + shape.tokens) / kStep; }
 
-void arrive_warp(const Mbarrier& mbarrier) {
-  warp_barrier();
+void arrive_by_one(const Mbarrier& mbarrier) {
   if_(lane_idx() == 0, [&] { mbarrier.arrive(); });
 }
 
@@ -59,7 +58,8 @@ void Handover::Buffer::put_added(const ChunkRecord&, const Fragment& added,
   for (int step = 0; step < s_.blocks(); ++step)
     store(place(s_.k / kStep + step), added.part(kLaneElems * step, kLaneElems));
   if_(lane_idx() == 0, [&] { scale_ = scale; });
-  arrive_warp(full_);
+  warp_barrier();
+  arrive_by_one(full_);
 }
 
 void Handover::Buffer::wait_full() const { full_.wait(parity_); }
@@ -75,6 +75,6 @@ Fragment Handover::Buffer::added() const {
 
 Value Handover::Buffer::scale() const { return scale_.load(); }
 
-void Handover::Buffer::release() const { arrive_warp(empty_); }
+void Handover::Buffer::release() const { arrive_by_one(empty_); }
 
 }  // namespace tilewright

@@ -31,6 +31,7 @@ class Handover {
     Fragment state(int step) const;
     Fragment added() const;
     Value scale() const;
+    /// Behind a barrier of the warp that follows its last reads.
     void release() const;
 
    private:

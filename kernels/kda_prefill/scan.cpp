@@ -240,6 +240,23 @@ class ScanKernel {
     });
   }
 
+  /// visit(chunk, cursor) when the chunk's stage is full.
+  template <class Visit>
+  static void each_chunk(const BulkPipeline& pipe, const Value& chunks, Visit&& visit) {
+    StageCursor cursor = pipe.cursor();
+    for_(chunks, [&](const Value& chunk) {
+      pipe.wait_full(cursor);
+      visit(chunk, cursor);
+      cursor.advance();
+    });
+  }
+
+  /// Hands a stage back, and passes a barrier of the warp.
+  static void release(const BulkPipeline& pipe, const StageCursor& cursor) {
+    fence_async_proxy(ProxySpace::shared);  // or copies may overtake the reads
+    pipe.release(cursor);
+  }
+
   void carry(const BulkPipeline& pipe, const std::optional<Handover>& handover,
              const SequenceSpan& span, const Rows& rows, const Value& chunks) const {
     Fragment state = Fragment::undefined(f32, 4 * key_tiles());
@@ -247,20 +264,21 @@ class ScanKernel {
     Var scale(constant(f32, 1.0f));
     Fragment values(bf16, 8 * s_.blocks());
     // v of a chunk is here before its record is: the state and v are brought into range together.
+    // Behind a barrier of the warp that follows the wait for its copies.
     auto take_values = [&](const Value& chunk, const Value& buffer) {
-      cp_async_wait(0);
-      warp_barrier();
       values.assign(read_values(values_tile(buffer)));
       if_(chunk + 1 < chunks, [&] { fetch_values(span, rows, chunk + 1, other(buffer)); });
       keep_in_range(state, scale, values);
     };
     if_(chunks > 0, [&] {
       fetch_values(span, rows, constant(s32, 0), constant(s32, 0));
+      cp_async_wait(0);
+      warp_barrier();
       take_values(constant(s32, 0), constant(s32, 0));
     });
-    pipe.consume(chunks, [&](const Value& chunk, const Value& stage) {
+    each_chunk(pipe, chunks, [&](const Value& chunk, const StageCursor& at_stage) {
       Value buffer = (chunk % 2).assume({1, 0, 1});
-      ChunkRecord record(s_, stage_memory(stage));
+      ChunkRecord record(s_, stage_memory(at_stage.stage()));
       if (handover) {
         Handover::Buffer to = handover->buffer(warp_idx(), chunk);
         to.wait_empty();
@@ -271,7 +289,12 @@ class ScanKernel {
         advance(record, state, scale, values.to(f32), out);
         write_out(values_tile(buffer), out.sums * factor, span, rows, chunk);
       }
-      if_(chunk + 1 < chunks, [&] { take_values(chunk + 1, other(buffer)); });
+      // Nothing waits for the last chunk's stage.
+      if_(chunk + 1 < chunks, [&] {
+        cp_async_wait(0);
+        release(pipe, at_stage);
+        take_values(chunk + 1, other(buffer));
+      });
     });
     if (!p_.final_state) return;
     Value back = 1.0f / Value(scale);
@@ -302,8 +325,8 @@ class ScanKernel {
   void read(const BulkPipeline& pipe, const Handover& handover, const SequenceSpan& span,
             const Rows& rows, const Value& chunks) const {
     Value pair = (warp_idx() - c_.scan_warps).assume({1, 0, c_.scan_warps - 1});
-    pipe.consume(chunks, [&](const Value& chunk, const Value& stage) {
-      ChunkRecord record(s_, stage_memory(stage));
+    each_chunk(pipe, chunks, [&](const Value& chunk, const StageCursor& at_stage) {
+      ChunkRecord record(s_, stage_memory(at_stage.stage()));
       Handover::Buffer from = handover.buffer(pair, chunk);
       from.wait_full();
       Outputs out(*this);
@@ -311,6 +334,7 @@ class ScanKernel {
         out.put_state(record, step, from.state(step));
       Value scale = from.scale();
       out.put_added(record, from.added(), scale);
+      release(pipe, at_stage);
       from.release();
       write_out(out_tile(pair), out.sums * (p_.scale / scale), span, rows, chunk);
     });

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emu/clock.h"
+#include "emu/mbarrier_users.h"
 #include "emu/shadow.h"
 #include "emu/warp.h"
 
@@ -59,6 +60,7 @@ struct Mbarrier {
   SnapshotRef completed;    ///< of the phase that completed last
   std::uint32_t init_pc = 0;
   std::uint64_t init = 0;  ///< Record of who made it
+  MbarrierUsers users;
 };
 
 /// Some of the readers that one Record cannot hold.

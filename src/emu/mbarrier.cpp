@@ -53,11 +53,18 @@ struct Object {
 Object find_object(Exec& x, unsigned lane, Place8 p);
 void check_init(Exec& x, unsigned lane, const ShadowTarget& target, const Mbarrier& m);
 
+/// The warp's entry among those who used the mbarrier.
+MbarrierUser& own_user(const Exec& x, Mbarrier& m) {
+  const std::size_t rank = x.block->number - x.block->cluster->number;
+  return m.users.of_warp(rank * Clock::kWarps + x.warp->id);
+}
+
 /// The mbarrier, used by a lane.
 Mbarrier* use(Exec& x, unsigned lane, Place8 p) {
   const Object object = find_object(x, lane, p);
   if (object.barrier == nullptr) return nullptr;
   note(x, lane, p, object.at, Access::atomic, Strength::cluster);
+  own_user(x, *object.barrier).add(lane, x.pc, x.warp->clocks.epoch[lane]);
   return object.barrier;
 }
 
@@ -103,15 +110,45 @@ void initialize(Exec& x, const Inst& in, unsigned lane, Place8 p) {
   x.run->changed();
 }
 
-/// The object is gone: what was done to it is no access to the bytes that remain.
+/// Nobody may use the object later than this.
+void check_users(Exec& x, unsigned lane, const ShadowTarget& target, const Mbarrier& m) {
+  if (!race_checked(x) || !x.checks(Kind::race)) return;
+  const Actor actor = thread_actor(x, lane);
+  for (std::size_t warp = 0; warp < m.users.all().size(); ++warp) {
+    const MbarrierUser& user = m.users.all()[warp];
+    const auto rank = static_cast<std::uint32_t>(warp / Clock::kWarps);
+    const std::uint32_t block = x.block->cluster->number + rank;
+    const auto first = static_cast<std::uint32_t>(warp % Clock::kWarps * 32);
+    bool known = user.lanes == 0;
+    for_lanes(user.lanes, [&](unsigned l) {
+      const Record use = Record::make(user.epoch[l], block, first + l, 0, 15);
+      known = known || precedes(x, target, use, actor);
+    });
+    if (known) continue;
+    const auto other = static_cast<std::uint32_t>(std::countr_zero(user.lanes));
+    report(x, {.kind = Kind::race,
+               .lane = lane,
+               .message = "invalidates an mbarrier behind whose last uses it is not ordered; put a "
+                          "barrier behind them",
+               .range = {},
+               .other = make_place(*x.grid, user.pc, x.grid->linear_of(block), first + other),
+               .other_pc = user.pc});
+    return;
+  }
+}
+
+/// The object is gone: what was done to it is no access to the bytes that remain. Plain accesses
+/// are, and those that follow come behind this.
 void invalidate(Exec& x, unsigned lane, Place8 p) {
   const Object object = find_object(x, lane, p);
   if (object.barrier == nullptr) return;
+  check_users(x, lane, object.at.target, *object.barrier);
   const ShadowView view = object.at.target.map->view(object.at.target.word, 2);
   for (int word = 0; word < 2; ++word) {
-    view.writer[word] = 0;
-    view.reader[word] = 0;
+    if (Record{view.writer[word]}.scope() != 0) view.writer[word] = 0;
+    if (Record{view.reader[word]}.scope() != 0) view.reader[word] = 0;
   }
+  note(x, lane, p, object.at, Access::write, Strength::weak);
   owner_of(x, p.address)->mbarriers.erase(static_cast<std::uint32_t>(p.address & 0xffffff));
 }
 
@@ -152,6 +189,8 @@ Mbarrier* find_together(Exec& x, Place8 p) {
   const Object object = find_object(x, ends.first, p);
   if (object.barrier == nullptr) return nullptr;
   note(x, ends.first, p, object.at, Access::atomic, Strength::cluster);
+  MbarrierUser& user = own_user(x, *object.barrier);
+  for_lanes(x.mask, [&](unsigned lane) { user.add(lane, x.pc, x.warp->clocks.epoch[lane]); });
   if (ends.last == ends.first) return object.barrier;
   check_init(x, ends.last, object.at.target, *object.barrier);
   note(x, ends.last, p, object.at, Access::atomic, Strength::cluster);

@@ -481,6 +481,28 @@ test::Kernel stage_of(const std::string& behind_the_reads) {
           {64, 1, 1}};
 }
 
+/// The end of an mbarrier at which two warps have arrived and waited.
+std::vector<Row> invalidation_rows() {
+  const std::string use =
+      "setp.ne.u32 %p1, %r0, 0;\n@%p1 bra I;\nmbarrier.init.shared::cta.b64 [bar], 64;\nI:\n"
+      "bar.sync 0;\nmbarrier.arrive.shared::cta.b64 %rd30, [bar];\nW:\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0;\n@!%p2 bra W;\n";
+  const std::string invalidate = "@!%p1 mbarrier.inval.shared::cta.b64 [bar];\n";
+  const std::string barrier = "bar.sync 0;\n";
+  const std::string reuse = "setp.ne.u32 %p4, %r0, 63;\n@!%p4 st.shared.u32 [bar], %r0;\n";
+  auto two_warps = [&](const std::string& end) {
+    return test::Kernel{use + end, kBar, {}, {}, {64, 1, 1}};
+  };
+  return {
+      {"an mbarrier invalidated behind its users", two_warps(barrier + invalidate), ""},
+      {"an mbarrier invalidated while another warp may wait", two_warps(invalidate), "race"},
+      {"an mbarrier's bytes used again behind a barrier",
+       two_warps(barrier + invalidate + barrier + reuse), ""},
+      {"an mbarrier's bytes used again by another thread", two_warps(barrier + invalidate + reuse),
+       "race"},
+  };
+}
+
 std::vector<Row> overtaken_rows() {
   const std::string fence = "fence.proxy.async.shared::cta;\n", checks = "all,overtaken_read";
   return {
@@ -506,6 +528,8 @@ TEST(ReadersOfABlock, RaceWithAWriteAlsoOnceItHasEnded) {
 INSTANTIATE_TEST_SUITE_P(Memory, Check, testing::ValuesIn(memory_rows()), test::test_name);
 INSTANTIATE_TEST_SUITE_P(Races, Check, testing::ValuesIn(race_rows()), test::test_name);
 INSTANTIATE_TEST_SUITE_P(Halves, Check, testing::ValuesIn(half_rows()), test::test_name);
+INSTANTIATE_TEST_SUITE_P(Invalidation, Check, testing::ValuesIn(invalidation_rows()),
+                         test::test_name);
 INSTANTIATE_TEST_SUITE_P(Overtaken, Check, testing::ValuesIn(overtaken_rows()), test::test_name);
 INSTANTIATE_TEST_SUITE_P(Barriers, Check, testing::ValuesIn(barrier_rows()), test::test_name);
 INSTANTIATE_TEST_SUITE_P(Asynchronous, Check, testing::ValuesIn(async_rows()), test::test_name);

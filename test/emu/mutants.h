@@ -14,7 +14,11 @@ namespace tilewright::emu::test {
 /// Statements of synchronisation, by their first word.
 inline constexpr std::array kSynchronisation = {"bar.sync",
                                                 "bar.warp.sync",
+                                                "bar.arrive",
+                                                "bar.red",
                                                 "barrier.sync",
+                                                "barrier.arrive",
+                                                "barrier.red",
                                                 "membar",
                                                 "fence",
                                                 "cp.async.wait",
@@ -28,7 +32,8 @@ inline constexpr std::array kSynchronisation = {"bar.sync",
 struct Mutant {
   std::string text;
   std::uint32_t line = 0;
-  std::string what;  ///< "line 41: bar.sync"
+  std::string what;  ///< "line 41: bar.sync 0"
+  std::string opcode;
 };
 
 inline std::vector<Mutant> mutants(const std::string& text) {
@@ -44,7 +49,8 @@ inline std::vector<Mutant> mutants(const std::string& text) {
       const std::size_t guard = text.find_last_of("@;:{}\n", at - 1);  // goes with its statement
       const std::size_t begin = guard != std::string::npos && text[guard] == '@' ? guard : at;
       out.push_back({text.substr(0, begin) + text.substr(end + 1), line,
-                     "line " + std::to_string(line) + ": " + text.substr(at, end - at)});
+                     "line " + std::to_string(line) + ": " + text.substr(at, end - at),
+                     text.substr(at, std::min(text.find_first_of(" \t\n", at), end) - at)});
     }
   }
   return out;

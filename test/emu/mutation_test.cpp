@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <iostream>
 #include <iterator>
+#include <map>
 #include <set>
 
 namespace tilewright::emu {
@@ -31,6 +32,7 @@ std::set<std::uint32_t> executed_lines(const std::string& case_path, const std::
   o.counters = Counting::on;
   std::set<std::uint32_t> lines;
   const CaseResult result = run_case(case_path, text, "original", o);
+  EXPECT_TRUE(result.report.ok()) << case_path;
   for (const InstrCount& c : result.report.counters.instructions)
     lines.insert(c.ptx_line);
   return lines;
@@ -56,12 +58,17 @@ bool is_reported(const std::string& case_path, const std::string& text) {
 struct Row {
   std::string folder, entry;
   bool sm80;
+  std::string other_case = {};  ///< a launch that reaches more, besides the entry's own
 };
 const std::vector<Row> kRows = {
-    {"k01_reduce_shfl", "reduce_shfl", true},      {"k02_gemm_tiled", "gemm_tiled", true},
-    {"k04_softmax", "softmax_rows", true},         {"k06_cp_async_pipeline", "pipe2", true},
-    {"k06_cp_async_pipeline", "pipe3_prim", true}, {"k09_cub_scan", "block_exscan", true},
-    {"k16_tma_bulk", "bulk_copy", false},          {"k18_wgmma", "wgmma_f16", false},
+    {"k01_reduce_shfl", "reduce_shfl", true},
+    {"k02_gemm_tiled", "gemm_tiled", true},
+    {"k04_softmax", "softmax_rows", true},
+    {"k06_cp_async_pipeline", "pipe2", true},
+    {"k06_cp_async_pipeline", "pipe3_prim", true, "pipe3_prim_long"},
+    {"k09_cub_scan", "block_exscan", true},
+    {"k16_tma_bulk", "bulk_copy", false},
+    {"k18_wgmma", "wgmma_f16", false},
     {"k20_mma_ldmatrix", "mma_bf16", true},
 };
 
@@ -88,51 +95,59 @@ std::string only_entry(const std::string& text, const std::string& entry) {
 struct Equivalent {
   std::string what, reason;
 };
+const std::string kNoSharedAccess =
+    "behind it, each thread reads its own registers and global memory that nobody writes, until it "
+    "exits: no access of shared memory is left to order";
+const std::string kNoRefill =
+    "in the loop over the last batches, at most three, each stage has been filled for the last "
+    "time: all that follows a thread's read of a stage is reads of other stages";
+const std::string kOwnBlock =
+    "fence.mbarrier_init only releases initialisations to the cluster, which is the block, whose "
+    "bar.sync orders them for all its threads; it is no proxy fence, so that for copies, which a "
+    "thread behind the bar.sync begins, it means nothing either";
 const std::vector<Equivalent> kEquivalent = {
-    {"softmax_rows sm_80 line 333", "no access of shared memory follows it"},
-    {"softmax_rows sm_90a line 333", "no access of shared memory follows it"},
-    {"pipe3_prim sm_80 line 237",
-     "the last batches are not refilled: nothing overwrites the stage"},
-    {"pipe3_prim sm_80 line 283",
-     "the last batches are not refilled: nothing overwrites the stage"},
-    {"pipe3_prim sm_80 line 347",
-     "the last batches are not refilled: nothing overwrites the stage"},
-    {"pipe3_prim sm_90a line 237",
-     "the last batches are not refilled: nothing overwrites the stage"},
-    {"pipe3_prim sm_90a line 283",
-     "the last batches are not refilled: nothing overwrites the stage"},
-    {"pipe3_prim sm_90a line 347",
-     "the last batches are not refilled: nothing overwrites the stage"},
-    {"pipe2 sm_80 line 329", "orders mbarrier.inval behind other threads' arrivals: not modelled"},
-    {"pipe2 sm_90a line 339", "orders mbarrier.inval behind other threads' arrivals: not modelled"},
-    {"bulk_copy sm_90a line 48",
-     "the block's barrier orders the init; libcu++ omits the fence too"},
+    {"softmax_rows sm_80 line 333", kNoSharedAccess},
+    {"softmax_rows sm_90a line 333", kNoSharedAccess},
+    {"pipe3_prim sm_80 line 347", kNoRefill},
+    {"pipe3_prim sm_90a line 347", kNoRefill},
+    {"bulk_copy sm_90a line 48", kOwnBlock},
 };
 
+/// Tries each deletion in the launches of a row until one reports it: by its name.
+std::map<std::string, bool> try_row(const Row& row, const std::string& target) {
+  const std::string folder = kCorpus + row.folder + "/";
+  const std::string text = only_entry(read_text(folder + target + ".ptx"), row.entry);
+  std::map<std::string, bool> tried;
+  for (const std::string& launch : {row.entry, row.other_case}) {
+    if (launch.empty()) continue;
+    const std::string case_path = folder + launch + ".case";
+    const std::set<std::uint32_t> executed = executed_lines(case_path, text);
+    for (const Mutant& m : mutants(text)) {
+      if (!executed.contains(m.line)) continue;
+      bool& seen = tried[row.entry + " " + target + " " + m.what];
+      seen = seen || is_reported(case_path, m.text);
+    }
+  }
+  return tried;
+}
+
 TEST(Mutation, DeletedSynchronisationIsReported) {
-  int all = 0, reported = 0;
+  std::size_t all = 0, survivors = 0;
   for (const Row& row : kRows) {
     for (const std::string target : {"sm_80", "sm_90a"}) {
       if (target == "sm_80" && !row.sm80) continue;
-      const std::string ptx = read_text(kCorpus + row.folder + "/" + target + ".ptx");
-      const std::string case_path = kCorpus + row.folder + "/" + row.entry + ".case";
-      const std::string text = only_entry(ptx, row.entry);
-      const std::set<std::uint32_t> executed = executed_lines(case_path, text);
-      for (const Mutant& m : mutants(text)) {
-        if (!executed.contains(m.line)) continue;
+      for (const auto& [what, seen] : try_row(row, target)) {
         ++all;
-        const std::string what = row.entry + " " + target + " " + m.what;
-        const bool equivalent =
-            std::any_of(kEquivalent.begin(), kEquivalent.end(),
-                        [&](const Equivalent& e) { return what.starts_with(e.what + ":"); });
-        const bool seen = is_reported(case_path, m.text);
-        reported += seen ? 1 : 0;
+        survivors += seen ? 0 : 1;
+        const bool equivalent = std::any_of(
+            kEquivalent.begin(), kEquivalent.end(),
+            [&](const Equivalent& e) { return std::string_view(what).starts_with(e.what + ":"); });
         EXPECT_NE(seen, equivalent) << what;
       }
     }
   }
-  std::cout << "deletions " << all << ", survivors " << all - reported << "\n";
-  EXPECT_EQ(all - reported, static_cast<int>(kEquivalent.size())) << all;
+  std::cout << "deletions " << all << ", survivors " << survivors << "\n";
+  EXPECT_EQ(survivors, kEquivalent.size()) << all;
 }
 
 }  // namespace

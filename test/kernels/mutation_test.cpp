@@ -3,12 +3,11 @@
 // seen. TILEWRIGHT_MUTATION=all tries more schedules and holds the survivors against
 // mutation_survivors.txt; TILEWRIGHT_MUTATION_OPERATOR names one operator. scripts/mutation.sh runs
 // all of them that way, in several processes.
-#include "emu/grid.h"
 #include "emu/mutants.h"
-#include "kernels/small_problem.h"
-#include "tilewright/module.h"
+#include "kernels/kernel_forms.h"
 #include "tilewright/operators.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -18,6 +17,9 @@
 
 namespace tilewright {
 namespace {
+
+using test::Form;
+using test::Sample;
 
 bool all_wanted() {
   const char* value = std::getenv("TILEWRIGHT_MUTATION");
@@ -29,92 +31,61 @@ bool wanted(std::string_view op) {
   return one == nullptr || op == one;
 }
 
-/// A kernel of an operator as printed, and the lines of that text which ran.
-struct Kernel {
-  std::string text;
-  std::set<std::uint32_t> executed;
-};
-
-/// Runs the problem with the entries of `texts` replaced; false if something was reported.
-bool run(const Operator& op, const std::string& problem, const emu::Options& options,
-         const std::map<std::string, std::string>& texts,
-         const std::function<void(const emu::Launch&, const emu::LaunchReport&)>& after = {}) {
-  const Device device = Device::open("emu:sm_90a");
-  device.set_options(options);
-  test::PlacedProblem placed(device, op, problem);
-  emu::Machine& machine = device.emulator();
-  bool ok = true;
-  machine.device().hooks.before = [&](emu::Launch& launch) {
-    const auto found = texts.find(launch.entry);
-    if (found == texts.end()) return;
-    launch.program = machine.load(ptx::parse(found->second, launch.entry + ".ptx"));
-  };
-  machine.device().hooks.after = [&](const emu::Launch& launch, const emu::LaunchReport& report) {
-    ok = ok && report.ok();
-    if (after) after(launch, report);
-  };
-  placed.launch();
-  return ok;
-}
-
-std::map<std::string, Kernel> kernels_of(const Operator& op, const std::string& problem) {
-  std::map<std::string, std::string> texts;
-  run(op, problem, {}, {}, [&](const emu::Launch& launch, const emu::LaunchReport&) {
-    ptx::Module module = launch.program.code->module;
-    texts[launch.entry] = ptx::print(module);
-  });
-  emu::Options options;
-  options.counters = emu::Counting::on;
-  options.checks = emu::parse_checks("all,overtaken_read");
-  std::map<std::string, Kernel> out;
-  auto note = [&](const emu::Launch& launch, const emu::LaunchReport& report) {
-    Kernel& kernel = out[launch.entry];
-    kernel.text = texts[launch.entry];
-    for (const emu::InstrCount& each : report.counters.instructions)
-      kernel.executed.insert(each.ptx_line);
-  };
-  EXPECT_TRUE(run(op, problem, options, texts, note)) << op.schema.name << " " << problem;
-  return out;
-}
-
-bool is_reported(const Operator& op, const std::string& problem, const std::string& entry,
-                 const std::string& text) {
+bool is_reported(const Operator& op, const Sample& sample, const std::string& text) {
   const std::uint64_t seeds = all_wanted() ? 9 : 2;
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     emu::Options options;
     options.seed = seed;
-    options.checks = emu::parse_checks("all,overtaken_read");  // as kernels_of has them clean
+    options.checks = emu::parse_checks("all,overtaken_read");  // as the originals are clean
     options.delivery = static_cast<emu::Delivery>(seed % 3);
     options.divergence = static_cast<emu::Divergence>(seed / 3 % 3);
     options.limits.idle_steps = 1 << 16;
-    if (!run(op, problem, options, {{entry, text}})) return true;
+    if (!test::run(op, sample.setting, options, {{sample.entry, text}})) return true;
   }
   return false;
 }
 
-/// The name without the sizes that it was specialised for: "moe_dispatch_replicated".
-std::string family(const std::string& entry) { return entry.substr(0, entry.find_last_of('_')); }
+/// What was tried of a form, by "OPCODE number N", and whether some launch showed it.
+using Tried = std::map<std::string, bool>;
 
-/// What was tried, by "OPERATOR KERNEL: STATEMENT number N" and whether some problem showed it.
-std::map<std::string, bool> tried(const Operator& op) {
-  std::map<std::string, bool> out;
-  for (const std::string& problem : test::small_problems(op)) {
-    for (const auto& [entry, kernel] : kernels_of(op, problem)) {
-      std::map<std::string, int> numbers;
-      for (const emu::test::Mutant& mutant : emu::test::mutants(kernel.text)) {
-        if (!kernel.executed.contains(mutant.line)) continue;
-        const std::string statement = mutant.what.substr(mutant.what.find(": ") + 2);
-        const std::string name =
-            family(entry) + ": " + statement + " number " + std::to_string(++numbers[statement]);
-        bool& seen = out[std::string(op.schema.name) + " " + name];
-        seen = seen || is_reported(op, problem, entry, mutant.text);
-      }
+/// Returns whether more launches may show more.
+bool try_sample(const Operator& op, const Sample& sample, Tried& tried) {
+  const test::Ran ran = test::run_sample(op, sample);
+  std::map<std::string, int> numbers;
+  bool more = false;
+  for (const emu::test::Mutant& mutant : emu::test::mutants(ran.text)) {
+    const std::string name = mutant.opcode + " number " + std::to_string(++numbers[mutant.opcode]);
+    if (ran.executed.contains(mutant.line)) {
+      bool& seen = tried[name];
+      seen = seen || is_reported(op, sample, mutant.text);
     }
+    const auto found = tried.find(name);
+    more = more || found == tried.end() || !found->second;
   }
-  return out;
+  return more;
 }
 
-/// "OPERATOR KERNEL: STATEMENT number N | reason" a line.
+/// By "OPERATOR KERNEL: OPCODE number N".
+Tried try_operator(const Operator& op) {
+  Tried all;
+  const auto which = all_wanted() ? test::Wanted::all : test::Wanted::standard;
+  for (const Form& form : test::forms(op, which)) {
+    Tried tried;
+    for (const Sample& sample : form.samples) {
+      if (!try_sample(op, sample, tried)) break;
+    }
+    const std::string name = std::string(op.schema.name) + " " + form.name;
+    const auto survivors =
+        std::count_if(tried.begin(), tried.end(), [](const auto& one) { return !one.second; });
+    std::cout << name << ": " << tried.size() << " deletions, " << survivors << " survive, "
+              << form.samples.front().setting.text() << std::endl;
+    for (const auto& [what, seen] : tried)
+      all[std::string(name).append(": ").append(what)] = seen;
+  }
+  return all;
+}
+
+/// "OPERATOR KERNEL: OPCODE number N | reason" a line.
 std::map<std::string, std::string> listed_survivors() {
   std::ifstream in(std::string(TILEWRIGHT_SOURCE_DIR) + "/test/kernels/mutation_survivors.txt");
   std::map<std::string, std::string> out;
@@ -133,7 +104,7 @@ TEST(OperatorMutation, DeletedSynchronisationIsReported) {
   std::size_t all = 0, unlisted_count = 0;
   for (const Operator* op : operators()) {
     if (!wanted(op->schema.name)) continue;
-    for (const auto& [name, seen] : tried(*op)) {
+    for (const auto& [name, seen] : try_operator(*op)) {
       ++all;
       if (seen) continue;
       survivors.insert(name);

@@ -35,6 +35,12 @@ constexpr Extra kExtra[] = {
     {"moe_dispatch", "T=256,K=8,H=128,x=bf16,experts=16,variant=replicated"},
     {"rope_table", "rotary_dim=64,max_position=33,scaling=yarn,factor=4"}};
 
+/// Problems whose plans look up more spaces, with many choices a warp.
+constexpr Extra kMoreKinds[] = {
+    {"moe_dispatch", "T=256,K=8,H=128,x=bf16,experts=16,variant=decode"},
+    {"moe_dispatch", "T=256,K=8,H=128,x=bf16,experts=16,variant=decode_dependent"},
+    {"moe_dispatch", "T=1024,K=8,H=128,x=bf16,experts=16,variant=prefill"}};
+
 constexpr std::uint64_t kMostSteps = 2'000'000;  // a fraction of a second
 
 std::string reduced(const Problem& problem, Caps caps) {
@@ -166,6 +172,22 @@ std::vector<std::string> small_problems(const Operator& op) {
     add_first_taken(op, parse_problem(op.schema, *tallest), kTall, taken);
   }
   for (const Extra& extra : kExtra) {
+    if (extra.op == op.schema.name) taken.emplace_back(extra.problem);
+  }
+  return taken;
+}
+
+std::vector<std::string> problems_of_every_kind(const Operator& op) {
+  std::vector<std::string> taken = small_problems(op), kinds;
+  for (const std::string_view text : op.bench_problems) {
+    const Problem problem = parse_problem(op.schema, text);
+    const std::string kind = kind_of(problem);
+    if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) continue;
+    kinds.push_back(kind);
+    add_first_taken(op, problem, kLeast, taken);
+    add_first_taken(op, problem, kWide, taken);
+  }
+  for (const Extra& extra : kMoreKinds) {
     if (extra.op == op.schema.name) taken.emplace_back(extra.problem);
   }
   return taken;

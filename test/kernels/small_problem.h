@@ -36,6 +36,9 @@ class PlacedProblem {
 /// one with other types or options, and one with many rows. Empty if it takes none of them.
 std::vector<std::string> small_problems(const Operator& op);
 
+/// The same with problems of all types and options that the operator is measured with.
+std::vector<std::string> problems_of_every_kind(const Operator& op);
+
 /// What the operator says to its first bench problem where small_problems is empty.
 std::string why_none(const Operator& op);
 
