@@ -49,11 +49,12 @@ TEST_F(Pooling, TakesOddWidths) {
 }
 
 TEST_F(Pooling, TakesRowsThatRegistersCannotHold) {
-  for (std::int64_t h : {32769, 32776, 65537, 131072}) {
-    for (const char* mode : {"mean", "last", "cls"}) {
-      for (const char* normalize : {"false", "true"})
+  for (std::int64_t h : {32769, 32776, 131072}) {
+    for (const char* mode : {"mean", "last"}) {
+      for (const char* normalize : {"false", "true"}) {
         run(op, {random("hidden", bf16, {3, h}), bounds({0, 2, 3})},
             {{"mode", mode}, {"normalize", normalize}, {"out_type", "as_hidden"}});
+      }
     }
     run(op, {random("hidden", f32, {3, h}), bounds({0, 3})}, {{"normalize", "true"}});
   }
