@@ -38,7 +38,8 @@ endfunction()
 
 # tilewright_test_main(): the main() of every test program, which knows --update-golden.
 function(tilewright_test_main)
-  add_library(tilewright_test_main STATIC ${PROJECT_SOURCE_DIR}/test/main.cpp ${PROJECT_SOURCE_DIR}/test/golden.cpp)
+  add_library(tilewright_test_main STATIC ${PROJECT_SOURCE_DIR}/test/main.cpp ${PROJECT_SOURCE_DIR}/test/golden.cpp
+    ${PROJECT_SOURCE_DIR}/test/machine_code.cpp)
   target_include_directories(tilewright_test_main PUBLIC ${PROJECT_SOURCE_DIR}/test)
   target_compile_definitions(tilewright_test_main PUBLIC TILEWRIGHT_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     PRIVATE TILEWRIGHT_BINARY_DIR="${PROJECT_BINARY_DIR}")

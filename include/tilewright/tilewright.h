@@ -36,6 +36,7 @@
 #include "tilewright/function.h"
 #include "tilewright/grid_barrier.h"
 #include "tilewright/inline_ptx.h"
+#include "tilewright/loaded_together.h"
 #include "tilewright/math.h"
 #include "tilewright/math_functions.h"
 #include "tilewright/matrix_tile.h"

@@ -3,6 +3,7 @@
 // makes no more machine instructions of them than nvcc -O3 of the CUDA source.
 #include "run_fixture.h"
 #include "test/golden.h"
+#include "test/machine_code.h"
 #include "tilewright/assembler.h"
 #include "tilewright/atomic.h"
 #include "tilewright/control.h"
@@ -12,7 +13,6 @@
 
 #include <bit>
 #include <cmath>
-#include <cstring>
 #include <random>
 
 namespace tilewright {
@@ -91,32 +91,6 @@ void softmax_rows(const Tensor& x, const Tensor& y) {
   for_(thread, columns, 128, [&](const Value& i) { out(i) = exp(in(i).load() - most) / total; });
 }
 
-/// Instructions in the .text sections of a cubin for sm_70 or newer, 16 bytes each, without the
-/// no-operations that fill the last line.
-int instructions_in(std::span<const std::byte> cubin) {
-  auto read = [&]<class T>(std::size_t at, T) {
-    T value{};
-    std::memcpy(&value, cubin.subspan(at, sizeof value).data(), sizeof value);
-    return value;
-  };
-  // ELF64: e_shoff, e_shnum, e_shstrndx; a section header of 64 bytes.
-  auto headers = read(40, std::uint64_t{});
-  auto header = [&](std::size_t i) { return headers + 64 * i; };
-  auto names = read(header(read(62, std::uint16_t{})) + 24, std::uint64_t{});
-  int count = 0;
-  for (std::size_t i = 0; i < read(60, std::uint16_t{}); ++i) {
-    std::size_t name = names + read(header(i), std::uint32_t{});
-    if (std::memcmp(cubin.subspan(name, 6).data(), ".text.", 6) != 0) continue;
-    auto begin = read(header(i) + 24, std::uint64_t{});
-    auto end = begin + read(header(i) + 32, std::uint64_t{});
-    constexpr unsigned kNop = 0x918;  // in the lowest 12 bits
-    while (end > begin && (read(end - 16, std::uint16_t{}) & 0xfffu) == kNop)
-      end -= 16;
-    count += static_cast<int>((end - begin) / 16);
-  }
-  return count;
-}
-
 struct Counted {
   int instructions;
   std::string assembler;
@@ -125,7 +99,7 @@ template <class Body, class... Args>
 Counted count(const Body& body, const Args&... args) {
   Traced traced = trace({.name = "k", .target = {90, 'a'}, .block = {256, 1, 1}}, body, args...);
   Assembled made = assemble(ptx::print(traced.module()), {90, 'a'});
-  return {instructions_in(made.bytes), made.assembler};
+  return {static_cast<int>(test::opcodes_in(made.bytes).size()), made.assembler};
 }
 
 TensorArg matrix() {
