@@ -5,9 +5,11 @@
 #include "kernels/rows/row_threads.h"
 #include "tilewright/control.h"
 #include "tilewright/fragment.h"
+#include "tilewright/loaded_together.h"
 #include "tilewright/sync.h"
 #include "tilewright/thread.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace tilewright {
@@ -47,15 +49,23 @@ class QkKernel {
     Head first{token, (id % groups).to(s32) * c_.heads,
                token < to_value(t_.q.shape()[0].value()).to(index)};
     const std::vector<Span> spans = spans_of(first);
+    std::optional<Fragment> position;  // first, for the angles' addresses wait for it
+    if (c_.style != RopeStyle::none) position.emplace(load_of_token(*t_.positions, first));
     std::vector<std::vector<Piece>> heads;
     heads.reserve(static_cast<std::size_t>(c_.heads));
     for (int i = 0; i < c_.heads; ++i)
       heads.push_back(load_pieces(first.next(i), spans));
-    const std::vector<Fragment> weights = load_weights(first, spans);
+    std::vector<Fragment> weights = load_weights(first, spans);
+    std::optional<Fragment> slot_number;
+    if (t_.slot_mapping) slot_number.emplace(load_of_token(*t_.slot_mapping, first));
+    Turn turn;
+    if (position) turn = load_turn(first, (*position)[0]);
+    if (c_.early) load_before(heads, weights, turn, slot_number);
     std::optional<CacheSlot> slot;
-    if (t_.slot_mapping) slot.emplace(load_slot(first));
-    std::optional<Turn> turn;
-    if (c_.style != RopeStyle::none) turn.emplace(load_turn(first));
+    if (slot_number) slot.emplace(cache_slot(*t_.key_cache, (*slot_number)[0].get()));
+    for (Fragment& weight : weights)
+      weight = factors(first, weight);
+    turn.widen();
     for (int i = 0; i < c_.heads; ++i) {
       const std::vector<Piece>& pieces = heads[static_cast<std::size_t>(i)];
       const std::vector<Fragment> stored = finish(first.next(i), pieces, weights, turn);
@@ -72,6 +82,12 @@ class QkKernel {
   /// piece (interleaved).
   struct Turn {
     std::vector<Fragment> cosines, sines;
+    void widen() {
+      for (std::vector<Fragment>* each : {&cosines, &sines}) {
+        for (Fragment& fragment : *each)
+          fragment = fragment.to(f32);
+      }
+    }
   };
 
   /// Accesses of a thread that together cover `elems` elements of the head.
@@ -131,14 +147,13 @@ class QkKernel {
 
   /// Returns what it stored, one fragment a piece. Values are not stored.
   std::vector<Fragment> finish(const Head& head, const std::vector<Piece>& pieces,
-                               const std::vector<Fragment>& weights,
-                               const std::optional<Turn>& turn) const {
+                               const std::vector<Fragment>& weights, const Turn& turn) const {
     std::vector<Fragment> wide;
     wide.reserve(pieces.size());
     for (const Piece& piece : pieces)
       wide.push_back(piece.stored.to(f32));
     if (c_.norm) normalise(wide, weights);
-    if (turn) rotate(wide, *turn);
+    rotate(wide, turn);
     Tensor out = head_of(t_.q_out, t_.k_out, std::nullopt, head);
     std::vector<Fragment> stored;
     stored.reserve(pieces.size());
@@ -151,9 +166,32 @@ class QkKernel {
     return stored;
   }
 
-  CacheSlot load_slot(const Head& head) const {
-    Value slot = load_if(head.exists, (*t_.slot_mapping)(head.token), 1)[0].get();
-    return cache_slot(*t_.key_cache, slot);
+  /// The token's number.
+  Fragment load_of_token(const Tensor& numbers, const Head& head) const {
+    return load_if(head.exists, numbers(head.token), 1);
+  }
+
+  /// The registers of a head that are used first: those where its sum begins, or any of them.
+  void add_used_first(const Piece& piece, std::vector<Fragment>& first) const {
+    const int step =
+        c_.norm ? c_.vector_elems : std::min(piece.stored.elements_per_word(), c_.vector_elems);
+    for (int i = 0; i < c_.vector_elems; i += step)
+      first.push_back(piece.stored.part(i, step));
+  }
+
+  /// Everything else that is loaded is on its way before a head is used.
+  void load_before(const std::vector<std::vector<Piece>>& heads,
+                   const std::vector<Fragment>& weights, const Turn& turn,
+                   const std::optional<Fragment>& slot) const {
+    std::vector<Fragment> first, others = weights;
+    for (const std::vector<Piece>& pieces : heads) {
+      for (const Piece& piece : pieces)
+        add_used_first(piece, first);
+    }
+    for (const std::vector<Fragment>* each : {&turn.cosines, &turn.sines})
+      others.insert(others.end(), each->begin(), each->end());
+    if (slot) others.push_back(*slot);
+    loaded_together(first, others);
   }
 
   /// Keys as they are stored in k_out, values as they came: as they are, or as codes.
@@ -197,49 +235,61 @@ class QkKernel {
     });
   }
 
-  /// One a span; none where all are 1.
+  /// One a span, as they are stored; none where all factors are 1.
   std::vector<Fragment> load_weights(const Head& head, const std::vector<Span>& spans) const {
     std::vector<Fragment> weights;
-    if (!c_.norm || (!t_.q_weight && !t_.k_weight && !c_.has_weight_bias)) return weights;
-    for (const Span& span : spans)
-      weights.push_back(load_weight(head, span.column, span.active));
+    const bool none = !t_.q_weight && !t_.k_weight;
+    if (!c_.norm || (none && !c_.has_weight_bias)) return weights;
+    if (none) {
+      Fragment absent(f32, c_.vector_elems);
+      absent.fill(1.0f);
+      weights.assign(spans.size(), absent);
+      return weights;
+    }
+    const Tensor weight = weight_of(head);
+    for (const Span& span : spans) {
+      const Value active = has_both_weights() ? span.active : span.active && has_weight(head);
+      weights.push_back(load_if(active, weight(span.column), c_.vector_elems));
+    }
     return weights;
   }
 
-  Fragment load_weight(const Head& head, const Value& column, const Value& active) const {
-    auto factors = [&](const Tensor& weight, const Value& mine) {
-      Fragment factor = load_if(active && mine, weight(column), c_.vector_elems).to(f32);
-      if (c_.has_weight_bias) factor = factor + weight_bias_;
-      return factor;
-    };
-    Value q = is_q(head);
-    std::optional<Fragment> of_q, of_k;
-    if (t_.q_weight) of_q.emplace(factors(*t_.q_weight, q));
-    if (t_.k_weight) of_k.emplace(factors(*t_.k_weight, !q));
-    const Value absent = c_.has_weight_bias ? weight_bias_ + 1.0f : constant(f32, 1.0f);
-    Fragment chosen(f32, c_.vector_elems);
-    for (int i = 0; i < c_.vector_elems; ++i) {
-      Value a = of_q ? (*of_q)[i].get() : absent;
-      Value b = of_k ? (*of_k)[i].get() : absent;
-      chosen[i] = select(q, a, b);
-    }
-    return chosen;
+  bool has_both_weights() const { return t_.q_weight && t_.k_weight; }
+  /// Pre: there is one weight.
+  Value has_weight(const Head& head) const { return t_.q_weight ? is_q(head) : !is_q(head); }
+
+  /// Of the head, where there are both; else the one there is.
+  Tensor weight_of(const Head& head) const {
+    if (!has_both_weights()) return t_.q_weight ? *t_.q_weight : *t_.k_weight;
+    const int alignment = std::min(t_.q_weight->alignment_bytes(), t_.k_weight->alignment_bytes());
+    const Value base = select(is_q(head), (*t_.q_weight)(0).address(), (*t_.k_weight)(0).address());
+    return Tensor(t_.q_weight->type(), MemorySpace::global, base.assume({alignment}),
+                  Layout(Shape{c_.d}), alignment);
   }
 
-  Turn load_turn(const Head& head) const {
-    Fragment stored = load_if(head.exists, (*t_.positions)(head.token), 1);
-    Value position = max(stored[0].get(), constant(stored.type(), 0));
+  /// What the head's elements are multiplied by, in f32.
+  Fragment factors(const Head& head, const Fragment& weight) const {
+    Fragment wide = weight.to(f32);
+    if (!has_both_weights() && (t_.q_weight || t_.k_weight)) {
+      const Value mine = has_weight(head);
+      wide = map(wide, [&](const Value& element) { return select(mine, element, 1.0f); });
+    }
+    return c_.has_weight_bias ? wide + weight_bias_ : wide;
+  }
+
+  Turn load_turn(const Head& head, const Value& stored) const {
+    Value position = max(stored, constant(stored.type(), 0));
     Turn turn;
     int turned = turned_elems();
     int count = c_.style == RopeStyle::neox ? c_.vector_elems : c_.vector_elems / 2;
     for (int round = 0; round < rounds(turned); ++round) {
       Value first = (lane_ + round * c_.lanes) * count;
       Value active = head.exists && column(round) < turned;
-      auto load_wide = [&](const Value& from) {
-        return load_if(active, (*t_.cos_sin)(position, from), count).to(f32);
+      auto load_part = [&](const Value& from) {
+        return load_if(active, (*t_.cos_sin)(position, from), count);
       };
-      turn.cosines.push_back(load_wide(first));
-      turn.sines.push_back(load_wide(first + c_.rotary / 2));
+      turn.cosines.push_back(load_part(first));
+      turn.sines.push_back(load_part(first + c_.rotary / 2));
     }
     return turn;
   }

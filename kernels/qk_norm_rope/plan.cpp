@@ -164,7 +164,7 @@ std::string to_string(const QkConfig& c) {
          " t=" + std::to_string(c.threads) + "x" + std::to_string(c.heads) + "x" +
          std::to_string(c.resident) + (c.norm ? " norm " : " ") + style_text(c.style) +
          (c.round_between ? " round" : "") + (c.has_weight_bias ? " weight_bias" : "") +
-         (c.wide_index ? " wide" : "");
+         (c.wide_index ? " wide" : "") + (c.early ? " early" : "");
 }
 
 QkPlan plan_qk(std::string_view op, const DeviceProperties& device, const QkTensors& tensors,
@@ -225,7 +225,7 @@ QkPlan plan_qk(std::string_view op, const DeviceProperties& device, const QkTens
 }
 
 std::string QkPlan::key() const {
-  std::string text = op + "/4 " + to_string(config);
+  std::string text = op + "/5 " + to_string(config);
   for (const TensorArg* arg : {&args.q, &args.k, &args.q_out, &args.k_out})
     text += " | " + to_string(*arg);
   for (const std::optional<TensorArg>* arg :

@@ -68,11 +68,15 @@ struct QkConfig {
   int threads = 128;
   int heads = 1;     ///< that a thread takes part in, of one token: they share weights and angles
   int resident = 0;  ///< blocks that a multiprocessor must hold, which bounds registers; 0: any
+  /// Weights and angles are loaded with the heads for certain, so that few tokens wait for memory
+  /// once: takes registers.
+  bool early = false;
   friend bool operator==(const QkConfig&, const QkConfig&) = default;
 };
 std::string to_string(const QkConfig& config);
 
-/// Tuned: lanes, threads, heads and resident. The rest of `config` is set.
+/// Tuned: lanes, threads, heads and resident; and whether loads are early. The rest of `config` is
+/// set.
 void choose_threads(std::string_view op, const DeviceProperties& device, const View& q, bool codes,
                     QkConfig& config);
 

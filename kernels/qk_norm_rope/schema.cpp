@@ -277,7 +277,7 @@ std::int64_t bytes(const Arguments& arguments) {
 template <Kind K>
 std::vector<Traced> trace(const Arguments& arguments, ptx::Target target) {
   std::vector<Traced> traced;
-  traced.push_back(plan_of<K>(DeviceProperties{}, arguments).trace(target));
+  traced.push_back(plan_of<K>(traced_device(), arguments).trace(target));
   return traced;
 }
 

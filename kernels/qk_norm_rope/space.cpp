@@ -77,6 +77,14 @@ const Spaces& spaces_of(std::string_view op) {
   return kNorm;
 }
 
+/// Whether the device has room for all threads at once with the registers of early loads: then
+/// there are no other blocks to hide a thread's waits behind.
+bool loads_early(const DeviceProperties& device, const QkConfig& config, std::int64_t tokens) {
+  constexpr std::int64_t kThreadsOfSm = 1024;  // of 64 registers
+  const std::int64_t threads = tokens * (config.heads_of_token() / config.heads) * config.lanes;
+  return threads <= device.sm_count * kThreadsOfSm;
+}
+
 }  // namespace
 
 void choose_threads(std::string_view op, const DeviceProperties& device, const View& q, bool codes,
@@ -92,6 +100,7 @@ void choose_threads(std::string_view op, const DeviceProperties& device, const V
   config.threads = chosen[0];
   config.heads = chosen[1];
   config.resident = chosen[2];
+  config.early = loads_early(device, config, q.shape[0]);
 }
 
 }  // namespace tilewright

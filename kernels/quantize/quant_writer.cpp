@@ -9,6 +9,11 @@
 
 namespace tilewright {
 
+void QuantWriter::load_input() {
+  for (const std::optional<Tensor>& input : {t_.scale, t_.encode_scale})
+    if (input) input_.emplace(load((*input)(0), 1));
+}
+
 Value QuantWriter::largest_of_thread(const RowPart& part) const {
   Var largest(f32, 0.0f);
   for (std::size_t j = 0; j < part.numbers.size(); ++j)
@@ -50,7 +55,7 @@ void QuantWriter::write(const RowPart& given, const std::optional<Value>& larges
 std::vector<GroupCodes> QuantWriter::groups_of(const RowPart& part,
                                                const std::optional<Value>& largest_of_row) const {
   const QuantCoding& coding = config_.coding;
-  if (t_.scale) return {GroupCodes::of_scale(coding, config_.division, (*t_.scale)(0))};
+  if (t_.scale) return {GroupCodes::of_scale(coding, config_.division, number(*t_.scale))};
   if (largest_of_row)
     return {GroupCodes::of_largest(coding, config_.division, *largest_of_row, floor_)};
   const int width = threads_of_group(part);
@@ -64,7 +69,7 @@ std::vector<GroupCodes> QuantWriter::groups_of(const RowPart& part,
     of_groups.push_back(warp_reduce(largest, larger, width));
   }
   return GroupCodes::of_largest(coding, config_.division, of_groups,
-                                t_.encode_scale ? Value((*t_.encode_scale)(0)) : floor_);
+                                t_.encode_scale ? number(*t_.encode_scale) : floor_);
 }
 
 int QuantWriter::accesses_of_group(const RowPart& part) const {

@@ -28,6 +28,10 @@ class QuantWriter {
   /// The numbers that are quantised, of a result in f32.
   Fragment rounded(const Fragment& wide) const { return wide.to(config_.rounded); }
 
+  /// Reads the scale that is an input, if there is one, now rather than in write().
+  void load_input();
+  const std::optional<Fragment>& input() const { return input_; }  ///< if load_input() read it
+
   /// Whether write() wants the row's largest magnitude: all threads' own, reduced by the caller.
   bool needs_largest_of_row() const { return config_.coding.format == QuantFormat::fp8_token; }
   Value largest_of_thread(const RowPart& part) const;
@@ -51,6 +55,8 @@ class QuantWriter {
   int accesses_of_group(const RowPart& part) const;
   int threads_of_group(const RowPart& part) const;
   Value magnitude_of(const RowPart& part, std::size_t access) const;
+  /// An input of one element.
+  Value number(const Tensor& input) const { return input_ ? (*input_)[0].get() : input(0).load(); }
   std::vector<GroupCodes> groups_of(const RowPart& part,
                                     const std::optional<Value>& largest_of_row) const;
   /// Of the group that begins with an access.
@@ -60,6 +66,7 @@ class QuantWriter {
   const QuantOutputConfig config_;
   QuantOutputArguments<Tensor> t_;
   Value floor_;
+  std::optional<Fragment> input_ = {};
 };
 
 }  // namespace tilewright

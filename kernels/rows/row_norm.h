@@ -29,6 +29,13 @@ enum class SumRounding : std::uint8_t {
   keep_f32      ///< the norm reads the unrounded sum
 };
 
+/// When a row's weights (w, bias, and scales that are inputs) are loaded.
+enum class WeightLoads : std::uint8_t {
+  free,  ///< before the reduction as written, where the assembler likes as run
+  late,  ///< after the reduction, in fewer registers
+  early  ///< with the row for certain, so that few rows wait for memory once
+};
+
 /// All of shape [..., H] folded to [T, H], but w, bias [H] and rstd [T]. z is x, or
 /// x + residual (+ extra) summed left to right in f32.
 template <class T>
@@ -62,9 +69,9 @@ struct RowNormConfig {
   bool has_weight_bias = false;
   WeightOrder order = WeightOrder::last;
   SumRounding rounding = SumRounding::round_first;
-  bool merged = false;        ///< mean and variance by one reduction of the threads' own
-  bool late_weights = false;  ///< w and bias are loaded after the reduction
-  int resident = 0;           ///< blocks that a multiprocessor must hold; 0: any
+  bool merged = false;  ///< mean and variance by one reduction of the threads' own
+  WeightLoads weights = WeightLoads::free;
+  int resident = 0;  ///< blocks that a multiprocessor must hold; 0: any
   friend bool operator==(const RowNormConfig&, const RowNormConfig&) = default;
 };
 std::string to_string(const RowNormConfig& config);

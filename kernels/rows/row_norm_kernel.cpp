@@ -4,6 +4,7 @@
 #include "kernels/rows/row_norm.h"
 #include "kernels/rows/row_threads.h"
 #include "tilewright/control.h"
+#include "tilewright/loaded_together.h"
 #include "tilewright/thread.h"
 
 #include <array>
@@ -38,10 +39,10 @@ class RowNormKernel {
   void run_quantising(const QuantOutputPlan& plan, const Value& floor, const Value& row_blocks) {
     writer_.emplace(plan.config, t_.quant, floor);
     if (plan.config.coding.layout == ScaleLayout::row) {
-      run();
+      run_early();
       return;
     }
-    if_(block_idx().x < row_blocks, [&] { run(); }).else_([&] {
+    if_(block_idx().x < row_blocks, [&] { run_early(); }).else_([&] {
       writer_->pad(rows_,
                    (block_idx().x - row_blocks) * config_.row.threads() + linear_thread_idx());
     });
@@ -54,7 +55,7 @@ class RowNormKernel {
       return;
     }
     Operands early;
-    if (!config_.late_weights) early = load_operands();  // the reduction does not need them
+    if (!is_late()) early = load_operands();  // the reduction does not need them
     if (config_.row.turns == 1) {
       held_row(threads_, row, early);
       return;
@@ -66,10 +67,16 @@ class RowNormKernel {
   }
 
  private:
+  void run_early() {
+    if (config_.weights == WeightLoads::early) writer_->load_input();
+    run();
+  }
+
   /// What the rows have in common.
   struct Operands {
     rows::Row weights, biases;
   };
+  bool is_late() const { return config_.weights == WeightLoads::late; }
   Operands load_operands() const {
     Operands loaded;
     if (t_.w) loaded.weights = threads_.load_vector(*t_.w);
@@ -96,10 +103,10 @@ class RowNormKernel {
 
   void held_row(const rows::RowThreads& threads, const Value& row, const Operands& early) const {
     Value active = exists(row);
-    rows::Row z = load_sums(row, active);
+    rows::Row z = load_sums(row, active, early);
     Moments moments = config_.merged ? merged_moments(threads, z) : moments_of(threads, z);
     if (writer_) {
-      const Operands operands = config_.late_weights ? load_operands() : early;
+      const Operands operands = is_late() ? load_operands() : early;
       rows::Row y;
       for (int j = 0; j < config_.row.vectors; ++j)
         y.push_back(normalised(z, j, operands, moments));
@@ -112,7 +119,7 @@ class RowNormKernel {
       return;
     }
     if_(active, [&] {
-      const Operands operands = config_.late_weights ? load_operands() : early;
+      const Operands operands = is_late() ? load_operands() : early;
       for (int j = 0; j < config_.row.vectors; ++j)
         store_numbers(row, j, z, normalised(z, j, operands, moments));
       store_factor(row, moments);
@@ -142,12 +149,12 @@ class RowNormKernel {
   }
 
   /// z of the thread's accesses. All loads are in flight before the first sum.
-  rows::Row load_sums(const Value& row, const Value& active) const {
-    rows::Row x = threads_.load_row(t_.x, row, active);
-    if (!t_.residual) return x;
-    rows::Row residual = threads_.load_row(*t_.residual, row, active);
-    rows::Row extra;
+  rows::Row load_sums(const Value& row, const Value& active, const Operands& operands) const {
+    rows::Row x = threads_.load_row(t_.x, row, active), residual, extra;
+    if (t_.residual) residual = threads_.load_row(*t_.residual, row, active);
     if (t_.extra) extra = threads_.load_row(*t_.extra, row, active);
+    if (config_.weights == WeightLoads::early) load_before(x, {residual, extra}, operands);
+    if (!t_.residual) return x;
     rows::Row z;
     for (std::size_t i = 0; i < x.size(); ++i) {
       std::optional<Fragment> third;
@@ -155,6 +162,18 @@ class RowNormKernel {
       z.push_back(sum(x[i], residual[i], third));
     }
     return z;
+  }
+
+  void load_before(const rows::Row& x, std::initializer_list<rows::Row> addends,
+                   const Operands& operands) const {
+    rows::Row others;
+    auto add = [&](const rows::Row& row) { others.insert(others.end(), row.begin(), row.end()); };
+    for (const rows::Row& addend : addends)
+      add(addend);
+    add(operands.weights);
+    add(operands.biases);
+    if (writer_ && writer_->input()) others.push_back(*writer_->input());
+    loaded_together(x, others);
   }
 
   Fragment sum(const Fragment& x, const Fragment& residual,

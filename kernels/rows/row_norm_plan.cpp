@@ -202,7 +202,7 @@ void choose_rows(RowNormPlan& plan, const DeviceProperties& device) {
        rows::row_count(x)});
   row.rows_per_block = blocks.rows;
   row.turns = blocks.turns;
-  plan.config.late_weights = blocks.late == 1;
+  plan.config.weights = blocks.weights;
   plan.config.resident = blocks.resident;
 }
 
@@ -214,7 +214,9 @@ std::string to_string(const RowNormConfig& c) {
          (c.has_weight_bias ? " weight_bias" : "") +
          (c.order == WeightOrder::after_rounding ? " cast_before_weight" : "") +
          (c.rounding == SumRounding::keep_f32 ? " keep_f32" : "") + (c.merged ? " merged" : "") +
-         (c.late_weights ? " late" : "") +
+         (c.weights == WeightLoads::late    ? " late"
+          : c.weights == WeightLoads::early ? " early"
+                                            : "") +
          (c.resident > 0 ? " m=" + std::to_string(c.resident) : "");
 }
 

@@ -21,6 +21,7 @@ constexpr std::array kRows{1, 2, 4, 8, 16, 32};
 constexpr std::array kTurns{1, 2, 4, 8, 16};
 constexpr std::array kNoOrYes{0, 1};
 constexpr std::array kNo{0};
+constexpr std::array kWeightLoads{0, 1, 2};  // of WeightLoads
 
 constexpr std::array<tune::KeySpec, 4> kOrderKeys{{{"bits"}, {"h"}, {"access"}, {"operands"}}};
 constexpr std::array<tune::Knob, 2> kOrderKnobs{{{"threads", kThreads}, {"merged", kNo}}};
@@ -29,7 +30,7 @@ constexpr std::array<tune::KeySpec, 5> kBlocksKeys{
     {{"bits"}, {"operands"}, {"threads"}, {"accesses"}, {"rows", tune::Match::nearest}}};
 constexpr std::array kResident{0, 1, 2, 4, 8};
 constexpr std::array<tune::Knob, 4> kBlocksKnobs{
-    {{"rows", kRows}, {"turns", kTurns}, {"late", kNoOrYes}, {"resident", kResident}}};
+    {{"rows", kRows}, {"turns", kTurns}, {"late", kWeightLoads}, {"resident", kResident}}};
 constexpr std::array<tune::Reducible, 1> kReducible{{{"T", 67}}};
 
 /// Measured on an H200 over H = 2048, 4096, 7168, 8192 with 1, 64 and 32768 rows: two accesses a
@@ -66,6 +67,14 @@ tune::Config standard_blocks(const DeviceProperties& device, const tune::Key& ke
   return {static_cast<int>(together / threads), 1, 0, 0};
 }
 
+/// Waiting for memory once takes registers that few rows have to spare.
+tune::Config standard_few_blocks(const DeviceProperties& device, const tune::Key& key) {
+  tune::Config config = standard_blocks(device, key);
+  const auto [bits, operands, threads, accesses, rows, f, g, i] = key;
+  if (operands > 1 && accesses > 0) config[2] = static_cast<int>(WeightLoads::early);
+  return config;
+}
+
 /// Codes take more arithmetic than numbers, and it hides behind that of other blocks: many rows get
 /// registers for 1536 threads of a multiprocessor, 1280 with three accesses. On an H200 layer_norm
 /// of 32768 x 4096 bf16 to mxfp8 took 122.9 us without the bound and 113.2 us with it.
@@ -81,48 +90,60 @@ tune::Config standard_code_blocks(const DeviceProperties& device, const tune::Ke
   return config;
 }
 
-/// Rows share a block of whole warps where each has at most one; turns reload nothing that is late.
+/// Rows share a block of whole warps where each has at most one; turns load weights before the
+/// first.
 bool valid_blocks(const DeviceProperties&, const tune::Key& key, const tune::Config& config) {
   const auto [bits, operands, threads, accesses, rows, f, g, i] = key;
   const auto [together, turns, late, resident, c, d, j, k] = config;
-  if (together < 1 || turns < 1 || turns > 1024 || late < 0 || late > 1) return false;
+  if (together < 1 || turns < 1 || turns > 1024 || late < 0 || late > 2) return false;
   const std::int64_t all = together * threads;
   if (all > kMaxThreads || all % kWarp != 0 || (together > 1 && threads > kWarp)) return false;
   if (resident < 0 || resident * all > kMaxThreadsOfSm) return false;
   if (accesses == 0) return together == 1 && turns == 1 && late == 0;
-  if (operands == 1 && late == 1) return false;  // nothing to load late
+  if (operands == 1 && late > 0) return false;  // there are no weights
   return turns == 1 || (late == 0 && turns <= rows);
 }
 
 constexpr tune::Space order_space(std::string_view name, std::span<const tune::Knob> knobs) {
   return {name, kOrderKeys, knobs, standard_order, valid_order, kReducible};
 }
-constexpr tune::Space blocks_space(std::string_view name) {
-  return {name, kBlocksKeys, kBlocksKnobs, standard_blocks, valid_blocks, kReducible};
-}
-
-constexpr tune::Space code_blocks_space(std::string_view name) {
-  return {name, kBlocksKeys, kBlocksKnobs, standard_code_blocks, valid_blocks, kReducible};
+using Standard = decltype(tune::Space::standard);
+constexpr tune::Space blocks_space(std::string_view name, Standard standard = standard_blocks) {
+  return {name, kBlocksKeys, kBlocksKnobs, standard, valid_blocks, kReducible};
 }
 
 /// The spaces of an operator.
 struct Spaces {
-  tune::Space order, blocks, code_blocks;
+  tune::Space order, blocks, code_blocks, few_blocks, few_code_blocks;
 };
 constexpr Spaces kRmsNorm{order_space("rms_norm", kOrderKnobs), blocks_space("rms_norm.blocks"),
-                          code_blocks_space("rms_norm.code_blocks")};
+                          blocks_space("rms_norm.code_blocks", standard_code_blocks),
+                          blocks_space("rms_norm.few_blocks", standard_few_blocks),
+                          blocks_space("rms_norm.few_code_blocks", standard_few_blocks)};
 constexpr Spaces kFusedAdd{order_space("fused_add_rms_norm", kOrderKnobs),
                            blocks_space("fused_add_rms_norm.blocks"),
-                           blocks_space("fused_add_rms_norm.code_blocks")};
+                           blocks_space("fused_add_rms_norm.code_blocks"),
+                           blocks_space("fused_add_rms_norm.few_blocks", standard_few_blocks),
+                           blocks_space("fused_add_rms_norm.few_code_blocks", standard_few_blocks)};
 constexpr Spaces kLayerNorm{order_space("layer_norm", kCentredKnobs),
                             blocks_space("layer_norm.blocks"),
-                            code_blocks_space("layer_norm.code_blocks")};
+                            blocks_space("layer_norm.code_blocks", standard_code_blocks),
+                            blocks_space("layer_norm.few_blocks", standard_few_blocks),
+                            blocks_space("layer_norm.few_code_blocks", standard_few_blocks)};
 
 const Spaces& spaces_of(std::string_view op) {
   for (const Spaces* spaces : {&kFusedAdd, &kLayerNorm}) {
     if (spaces->order.name == op) return *spaces;
   }
   return kRmsNorm;
+}
+
+const tune::Space& blocks_of(const Spaces& spaces, RowOutput output, const DeviceProperties& device,
+                             std::int64_t rows) {
+  constexpr std::int64_t kFewOfSm = 4;
+  const bool few = rows <= device.sm_count * kFewOfSm;
+  if (output == RowOutput::codes) return few ? spaces.few_code_blocks : spaces.code_blocks;
+  return few ? spaces.few_blocks : spaces.blocks;
 }
 
 }  // namespace
@@ -138,11 +159,10 @@ RowOrder choose_row_order(std::string_view op, const DeviceProperties& device,
 
 RowBlocks choose_row_blocks(std::string_view op, RowOutput output, const DeviceProperties& device,
                             const RowBlocksKey& key) {
-  const Spaces& spaces = spaces_of(op);
+  const tune::Space& space = blocks_of(spaces_of(op), output, device, key.rows);
   const tune::Config config =
-      tune::choose(output == RowOutput::codes ? spaces.code_blocks : spaces.blocks, device,
-                   {key.bits, key.operands, key.threads, key.accesses, key.rows});
-  return {config[0], config[1], config[2], config[3]};
+      tune::choose(space, device, {key.bits, key.operands, key.threads, key.accesses, key.rows});
+  return {config[0], config[1], static_cast<WeightLoads>(config[2]), config[3]};
 }
 
 }  // namespace tilewright::rows

@@ -2,6 +2,7 @@
 // What the plan of a norm over rows may choose.
 #pragma once
 
+#include "kernels/rows/row_norm.h"
 #include "tilewright/tune.h"
 
 #include <cstdint>
@@ -30,13 +31,14 @@ struct RowBlocksKey {
   std::int64_t rows = 1;
 };
 struct RowBlocks {
-  int rows = 1;      ///< of a block at once
-  int turns = 1;     ///< of a block, with the weights kept
-  int late = 0;      ///< 1: weights are loaded after the reduction, in fewer registers
+  int rows = 1;   ///< of a block at once
+  int turns = 1;  ///< of a block, with the weights kept
+  WeightLoads weights = WeightLoads::free;
   int resident = 0;  ///< blocks that a multiprocessor must hold, which bounds registers; 0: any
 };
 
-/// What a norm writes of a row: rows of codes have records of their own, but for the order.
+/// What a norm writes of a row: rows of codes have records of their own, but for the order. So have
+/// few rows, which wait for memory rather than for bandwidth.
 enum class RowOutput : std::uint8_t { numbers, codes };
 
 /// `op` is rms_norm, fused_add_rms_norm or layer_norm: each has records of its own.
