@@ -104,6 +104,7 @@ class RowNormKernel {
   void held_row(const rows::RowThreads& threads, const Value& row, const Operands& early) const {
     Value active = exists(row);
     rows::Row z = load_sums(row, active, early);
+    if (t_.residual_out) if_(active, [&] { store_sums(row, z); });
     Moments moments = config_.merged ? merged_moments(threads, z) : moments_of(threads, z);
     if (writer_) {
       const Operands operands = is_late() ? load_operands() : early;
@@ -112,7 +113,7 @@ class RowNormKernel {
         y.push_back(normalised(z, j, operands, moments));
       if_(active, [&] {
         for (int j = 0; j < config_.row.vectors; ++j)
-          store_numbers(row, j, z, y[static_cast<std::size_t>(j)]);
+          store_number(row, j, y[static_cast<std::size_t>(j)]);
         store_factor(row, moments);
       });
       write_codes(threads, row, active, y);
@@ -121,16 +122,21 @@ class RowNormKernel {
     if_(active, [&] {
       const Operands operands = is_late() ? load_operands() : early;
       for (int j = 0; j < config_.row.vectors; ++j)
-        store_numbers(row, j, z, normalised(z, j, operands, moments));
+        store_number(row, j, normalised(z, j, operands, moments));
       store_factor(row, moments);
     });
   }
 
-  void store_numbers(const Value& row, int j, const rows::Row& z, const Fragment& y) const {
-    if (t_.residual_out) {
+  /// Ahead of the reduction, under whose latency the stores run: 0.1 us less for one row of 7168
+  /// bf16 on an H200.
+  void store_sums(const Value& row, const rows::Row& z) const {
+    for (int j = 0; j < config_.row.vectors; ++j) {
       threads_.store_access(*t_.residual_out, row, j,
                             z[static_cast<std::size_t>(j)].to(t_.residual_out->type()));
     }
+  }
+
+  void store_number(const Value& row, int j, const Fragment& y) const {
     if (t_.y) threads_.store_access(*t_.y, row, j, y.to(t_.y->type()));
   }
 
