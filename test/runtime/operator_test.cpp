@@ -45,6 +45,17 @@ Arguments with_x() {
   return arguments;
 }
 
+TEST(Operator, NamesRolesAndTypesOfOptionsAsUsersReadThem) {
+  EXPECT_EQ(name(Role::input), "input");
+  EXPECT_EQ(name(Role::output), "output");
+  EXPECT_EQ(name(Role::inout), "inout");
+  EXPECT_EQ(name(OptionType::real), "number");
+  EXPECT_EQ(name(OptionType::integer), "integer");
+  EXPECT_EQ(name(OptionType::boolean), "boolean");
+  EXPECT_EQ(name(OptionType::choice), "choice");
+  EXPECT_EQ(name(OptionType::text), "text");
+}
+
 TEST(Arguments, OptionsHaveDefaults) {
   const Arguments arguments(kSchema);
   EXPECT_EQ(arguments.real("eps"), 1e-6);
