@@ -61,6 +61,8 @@ struct Mbarrier {
   std::uint32_t init_pc = 0;
   std::uint64_t init = 0;  ///< Record of who made it
   MbarrierUsers users;
+  bool fenced = false;          ///< by fence.mbarrier_init of who made it
+  std::uint64_t published = 0;  ///< the cluster barrier's phase that shows it then, from 1
 };
 
 /// Some of the readers that one Record cannot hold.

@@ -4,6 +4,7 @@
 
 #include "emu/gather.h"
 #include "emu/handlers.h"
+#include "emu/mbarrier.h"
 #include "emu/race.h"
 
 #include <bit>
@@ -57,7 +58,11 @@ void arrive(Exec& x, const Inst& in, Cluster& c) {
   }
   for_lanes(x.mask, [&](unsigned lane) { mine[lane] = phase + 1; });
   c.arrived += static_cast<std::uint32_t>(std::popcount(x.mask));
-  if (!in.info->has<"relaxed">()) release_lanes(*x.warp, x.mask, c.arriving);
+  if (in.info->has<"relaxed">()) {
+    publish_inits(x, phase + 1);
+  } else {
+    release_lanes(*x.warp, x.mask, c.arriving);
+  }
   if (c.arrived >= c.live) complete(c);
 }
 

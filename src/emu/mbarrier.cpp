@@ -377,11 +377,26 @@ Block* owner_of(const Exec& x, std::uint64_t address) {
 
 namespace {
 
+/// Is the object the lanes' own?
+bool made_by(const Exec& x, const Mbarrier& m) {
+  const Record init{m.init};
+  return init.block() == x.block->number && init.agent() / 32 == x.warp->id &&
+         (x.mask >> (init.agent() % 32) & 1) != 0;
+}
+
+/// A cluster barrier behind fence.mbarrier_init, which the thread has passed.
+bool was_shown(const Exec& x, unsigned lane, const ShadowTarget& target, const Mbarrier& m) {
+  const Cluster& c = *target.owner->cluster;
+  const std::size_t thread = std::size_t{x.block->rank} * x.block->threads + x.warp->thread(lane);
+  return m.published != 0 && c.phase >= m.published && thread < c.arrived_phase.size() &&
+         c.arrived_phase[thread] >= m.published;
+}
+
 /// The init must be known to whoever uses the object: strong accesses since do not hide it.
 void check_init(Exec& x, unsigned lane, const ShadowTarget& target, const Mbarrier& m) {
   const Record init{m.init};
   if (!race_checked(x) || precedes(x, target, init, thread_actor(x, lane))) return;
-  if (!x.checks(Kind::race)) return;
+  if (!x.checks(Kind::race) || was_shown(x, lane, target, m)) return;
   const std::uint64_t block = x.grid->linear_of(init.block());
   report(x, {.kind = Kind::race,
              .lane = lane,
@@ -418,6 +433,26 @@ Object find_object(Exec& x, unsigned lane, Place8 p) {
 
 Mbarrier* find_mbarrier(Exec& x, unsigned lane, Space space, std::uint64_t address) {
   return find_object(x, lane, {space, address}).barrier;
+}
+
+void fence_inits(Exec& x) {
+  for (auto& [address, m] : x.block->mbarriers) {
+    if (m.fenced || !made_by(x, m)) continue;
+    m.fenced = true;
+    Located l;
+    const auto lane = static_cast<unsigned>(std::countr_zero(x.mask));
+    const std::uint64_t at = std::uint64_t{x.block->rank} << kRankShift | address;
+    if (!locate(x, lane, Space::shared, at, 8, 8, Purpose::update, l)) continue;
+    // From here on check_init() alone judges who comes behind.
+    const ShadowView view = l.target.map->view(l.target.word, 2);
+    view.writer[0] = view.writer[1] = 0;
+  }
+}
+
+void publish_inits(Exec& x, std::uint64_t phase) {
+  for (auto& [address, m] : x.block->mbarriers) {
+    if (m.fenced && m.published == 0 && made_by(x, m)) m.published = phase;
+  }
 }
 
 void settle(Run& run, Mbarrier& m) {

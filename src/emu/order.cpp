@@ -4,6 +4,7 @@
 
 #include "emu/access.h"
 #include "emu/handlers.h"
+#include "emu/mbarrier.h"
 
 #include <algorithm>
 #include <bit>
@@ -252,7 +253,10 @@ Flow exec_fence(Exec& x, const Inst& in) {
     if (!in.info->has<"alias">()) proxy_fence(x);
     return Flow::next;
   }
-  if (in.info->has<"mbarrier_init">()) return Flow::next;
+  if (in.info->has<"mbarrier_init">()) {
+    fence_inits(x);
+    return Flow::next;
+  }
   memory_fence(x, *in.info);
   return Flow::next;
 }

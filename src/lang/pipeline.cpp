@@ -142,8 +142,7 @@ BulkPipeline::BulkPipeline(int stages, int producer_threads, int consumer_warps,
   if_(Arg(linear_thread_idx(at), at) == Arg(0, at), [&] {
     full_.init(producer_threads, at);
     empty_.init(consumer_warps * cluster_blocks, at);
-    // The block's own threads and copies come behind its barrier.
-    if (cluster_blocks > 1) fence_mbarrier_init(at);
+    // The barrier below orders this for all users; with it, fence_mbarrier_init() adds nothing.
   });
   if (cluster_blocks > 1) {
     cluster_barrier(at);

@@ -503,6 +503,28 @@ std::vector<Row> invalidation_rows() {
   };
 }
 
+/// Each of two blocks arrives at the other's mbarrier. `init`: what thread 0 does behind its init.
+std::vector<Row> cluster_init_rows() {
+  auto two_blocks = [](const std::string& init, const std::string& arrive) {
+    const std::string text =
+        "setp.ne.u32 %p1, %r0, 0;\n@%p1 bra I;\nmbarrier.init.shared::cta.b64 [bar], 32;\n" + init +
+        "I:\nbarrier.cluster." + arrive +
+        ".aligned;\nbarrier.cluster.wait.acquire.aligned;\nmov.u32 %r2, %cluster_ctarank;\n"
+        "xor.b32 %r2, %r2, 1;\nmov.u32 %r3, bar;\nmapa.shared::cluster.u32 %r3, %r3, %r2;\n"
+        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r3];\nW:\n"
+        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [bar], 0;\n@!%p2 bra W;\n"
+        "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
+    return test::Kernel{text, kBar, {}, {2, 1, 1}, {32, 1, 1}, {2, 1, 1}};
+  };
+  const std::string fence = "fence.mbarrier_init.release.cluster;\n";
+  return {
+      {"an init shown by its fence and a relaxed arrival", two_blocks(fence, "arrive.relaxed"), ""},
+      {"an init without its fence in front of a relaxed arrival", two_blocks("", "arrive.relaxed"),
+       "race"},
+      {"an init shown by an arrival that releases", two_blocks("", "arrive.release"), ""},
+  };
+}
+
 std::vector<Row> overtaken_rows() {
   const std::string fence = "fence.proxy.async.shared::cta;\n", checks = "all,overtaken_read";
   return {
@@ -528,6 +550,8 @@ TEST(ReadersOfABlock, RaceWithAWriteAlsoOnceItHasEnded) {
 INSTANTIATE_TEST_SUITE_P(Memory, Check, testing::ValuesIn(memory_rows()), test::test_name);
 INSTANTIATE_TEST_SUITE_P(Races, Check, testing::ValuesIn(race_rows()), test::test_name);
 INSTANTIATE_TEST_SUITE_P(Halves, Check, testing::ValuesIn(half_rows()), test::test_name);
+INSTANTIATE_TEST_SUITE_P(ClusterInit, Check, testing::ValuesIn(cluster_init_rows()),
+                         test::test_name);
 INSTANTIATE_TEST_SUITE_P(Invalidation, Check, testing::ValuesIn(invalidation_rows()),
                          test::test_name);
 INSTANTIATE_TEST_SUITE_P(Overtaken, Check, testing::ValuesIn(overtaken_rows()), test::test_name);
