@@ -60,6 +60,8 @@ struct GatedConfig {
   std::optional<rows::RowShape> row = {};  ///< in place of the tile: codes with one scale a row
   int vector_elems() const { return row ? row->vector_elems : tile.vector_elems; }
   int threads() const { return row ? row->threads() : tile.threads; }
+  bool has_alpha() const { return activation == Activation::swigluoai; }
+  bool has_limit() const { return has_alpha() || clamp_gate != ClampGate::none; }
   friend bool operator==(const GatedConfig&, const GatedConfig&) = default;
 };
 
@@ -74,7 +76,6 @@ struct GatedPlan {
   std::optional<QuantOutputPlan> quant;
   std::int64_t t = 0, d = 0;  ///< of y and q
   LaunchConfig launch;
-  std::int64_t tiles_n = 1;
   std::int64_t tile_blocks = 0;  ///< the blocks beyond them pad the scales
 
   std::string key() const;

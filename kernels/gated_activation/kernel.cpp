@@ -41,7 +41,7 @@ Value cut(const Value& x, const Value& limit) {
 struct GatedParameters {
   Tensor x;
   std::optional<Tensor> bias, row_weight, y;
-  Value alpha, limit;
+  std::optional<Value> alpha, limit;  ///< where the activation has them
 };
 
 class GatedKernel {
@@ -49,28 +49,30 @@ class GatedKernel {
   GatedKernel(const GatedPlan& plan, GatedParameters parameters)
       : plan_(plan), config_(plan.config), p_(std::move(parameters)) {}
 
-  /// y alone.
-  void run(const Value& along) const {
+  /// y alone. No branch stands before the loads; behind them warps outside of rows are done.
+  void run() const {
     const Tensor& y = *p_.y;
-    const rows::RowShare share =
-        rows::row_shares(config_.tile, along, y.shape()[0].value(), y.shape()[1].value()).front();
-    if_(share.inside, [&] {
-      store(y(share.row, share.column), result(share, constant(pred, true)).to(y.type()));
-    });
+    const rows::RowShare share = share_of_tile();
+    const Inputs inputs = loaded(share);
+    auto finish = [&] { store(y(share.row, share.column), result(inputs).to(y.type())); };
+    if (share.inside.is_constant()) {
+      finish();
+    } else {
+      if_(share.inside, finish);
+    }
   }
 
   /// Codes besides y or in its place; the blocks beyond `tile_blocks` pad the scales.
-  void run_quantising(const QuantWriter& writer, const Value& along,
-                      const Value& tile_blocks) const {
+  void run_quantising(const QuantWriter& writer, const Value& tile_blocks) const {
     if (config_.row) {
       quantise_row(writer);
       return;
     }
     if (plan_.quant->config.coding.layout == ScaleLayout::row) {
-      quantise_tile(writer, along);
+      quantise_tile(writer);
       return;
     }
-    if_(block_idx().x < tile_blocks, [&] { quantise_tile(writer, along); }).else_([&] {
+    if_(block_idx().x < tile_blocks, [&] { quantise_tile(writer); }).else_([&] {
       Value thread = (block_idx().x - tile_blocks) * config_.threads() + linear_thread_idx();
       writer.pad(row_count(), thread);
     });
@@ -83,10 +85,13 @@ class GatedKernel {
   int gate_half() const { return config_.layout == GateLayout::swapped ? 1 : 0; }
   Value row_count() const { return to_value(p_.x.shape()[0].value()); }
 
-  void quantise_tile(const QuantWriter& writer, const Value& along) const {
-    const rows::RowShare share =
-        rows::row_shares(config_.tile, along, p_.x.shape()[0].value(), Int(plan_.d)).front();
-    quantise(writer, {share}, config_.tile.threads_n, [](const RowPart&) { return std::nullopt; });
+  rows::RowShare share_of_tile() const {
+    return rows::row_shares(config_.tile, p_.x.shape()[0].value(), plan_.d).front();
+  }
+
+  void quantise_tile(const QuantWriter& writer) const {
+    quantise(writer, {share_of_tile()}, config_.tile.threads_n,
+             [](const RowPart&) { return std::nullopt; });
   }
 
   void quantise_row(const QuantWriter& writer) const {
@@ -100,7 +105,7 @@ class GatedKernel {
     std::vector<rows::RowShare> shares;
     shares.reserve(static_cast<std::size_t>(config_.row->vectors));
     for (int j = 0; j < config_.row->vectors; ++j)
-      shares.push_back({row, threads.column(j), active && threads.inside(j)});
+      shares.push_back({row, threads.column(j), active, active && threads.inside(j)});
     quantise(writer, shares, config_.row->threads_per_row, [&](const RowPart& part) {
       return std::optional(threads.largest(writer.largest_of_thread(part)));
     });
@@ -131,7 +136,7 @@ class GatedKernel {
       std::vector<rows::RowShare> shares;
       for (int j = 0; j < kAtOnce; ++j) {
         Value column = first + threads.column(j);
-        shares.push_back({row, column, column < d});
+        shares.push_back({row, column, constant(pred, true), column < d});
       }
       body(shares);
     });
@@ -150,7 +155,7 @@ class GatedKernel {
                   Numbers numbers) const {
     RowPart part{shares.front().row, shares.front().column, {}, {}, lanes};
     for (const rows::RowShare& share : shares) {
-      const Fragment z = result(share, share.inside);
+      const Fragment z = result(loaded(share));
       if (p_.y && numbers == Numbers::written)
         store_if(share.inside, (*p_.y)(share.row, share.column), z.to(p_.y->type()));
       part.inside.push_back(share.inside);
@@ -159,53 +164,57 @@ class GatedKernel {
     return part;
   }
 
+  /// What a thread reads for an access to y: gate and up as they lie in memory, and their biases.
+  struct Inputs {
+    std::vector<Fragment> x, bias;
+    std::optional<Value> weight;
+  };
+  Inputs loaded(const rows::RowShare& at) const {
+    Inputs inputs;
+    auto load_x = [&](const Element& first, int count) {
+      inputs.x.push_back(load_if(at.inside, first, count));
+    };
+    auto load_bias = [&](const Element& first, int count) {
+      inputs.bias.push_back(load_if(at.inside, first, count));
+    };
+    switch (config_.layout) {
+      case GateLayout::halves:
+      case GateLayout::swapped:
+        for (int half : {gate_half(), 1 - gate_half()})
+          load_x(p_.x(at.row, half, at.column), elems());
+        for (int half : {gate_half(), 1 - gate_half()})
+          if (p_.bias) load_bias((*p_.bias)(half, at.column), elems());
+        break;
+      case GateLayout::interleaved:
+        load_x(p_.x(at.row, at.column * 2), 2 * elems());
+        if (p_.bias) load_bias((*p_.bias)(at.column * 2), 2 * elems());
+        break;
+      case GateLayout::none:
+        load_x(p_.x(at.row, at.column), elems());
+        if (p_.bias) load_bias((*p_.bias)(at.column), elems());
+        break;
+    }
+    if (p_.row_weight)
+      inputs.weight.emplace(load_if(at.inside, (*p_.row_weight)(at.row), 1)[0].get());
+    return inputs;
+  }
+
   /// In f32.
-  Fragment result(const rows::RowShare& share, const Value& inside) const {
-    auto [gate, up] = pair(share, inside);
-    if (p_.bias) {
-      auto [gate_bias, up_bias] = pair_of_bias(share.column, inside);
+  Fragment result(const Inputs& inputs) const {
+    auto [gate, up] = pair(inputs.x);
+    if (!inputs.bias.empty()) {
+      auto [gate_bias, up_bias] = pair(inputs.bias);
       gate = gate + gate_bias;
       up = up + up_bias;
     }
     Fragment z = zip_map(gate, up, [&](const Value& g, const Value& u) { return gated(g, u); });
-    if (p_.row_weight) z = z * load_if(inside, (*p_.row_weight)(share.row), 1)[0].get();
-    return z;
+    return inputs.weight ? z * *inputs.weight : z;
   }
 
-  Pair pair(const rows::RowShare& at, const Value& inside) const {
-    const Tensor& x = p_.x;
-    switch (config_.layout) {
-      case GateLayout::halves:
-      case GateLayout::swapped:
-        return halves(load_if(inside, x(at.row, gate_half(), at.column), elems()),
-                      load_if(inside, x(at.row, 1 - gate_half(), at.column), elems()));
-      case GateLayout::interleaved:
-        return alternate(load_if(inside, x(at.row, at.column * 2), 2 * elems()));
-      case GateLayout::none:
-        break;
-    }
-    Fragment gate = load_if(inside, x(at.row, at.column), elems()).to(f32);
-    return {gate, gate};
-  }
-
-  Pair pair_of_bias(const Value& column, const Value& inside) const {
-    const Tensor& bias = *p_.bias;
-    switch (config_.layout) {
-      case GateLayout::halves:
-      case GateLayout::swapped:
-        return halves(load_if(inside, bias(gate_half(), column), elems()),
-                      load_if(inside, bias(1 - gate_half(), column), elems()));
-      case GateLayout::interleaved:
-        return alternate(load_if(inside, bias(column * 2), 2 * elems()));
-      case GateLayout::none:
-        break;
-    }
-    Fragment gate = load_if(inside, bias(column), elems()).to(f32);
-    return {gate, gate};
-  }
-
-  static Pair halves(const Fragment& gate, const Fragment& up) {
-    return {gate.to(f32), up.to(f32)};
+  Pair pair(const std::vector<Fragment>& read) const {
+    if (config_.layout == GateLayout::interleaved) return alternate(read.front());
+    const Fragment gate = read.front().to(f32);
+    return {gate, read.size() == 1 ? gate : read.back().to(f32)};
   }
 
   Pair alternate(const Fragment& both) const {
@@ -220,18 +229,17 @@ class GatedKernel {
   }
 
   Value gated(const Value& gate, const Value& up) const {
-    const Value& limit = p_.limit;
     if (config_.activation == Activation::swigluoai) {
-      Value g = cut_above(gate, limit);
-      Value argument = g * p_.alpha;
-      return (cut(up, limit) + 1.0f) *
-             rounded(g * sigmoid_of(argument, [&] { return fma(g, p_.alpha, -argument); }));
+      Value g = cut_above(gate, *p_.limit);
+      Value argument = g * *p_.alpha;
+      return (cut(up, *p_.limit) + 1.0f) *
+             rounded(g * sigmoid_of(argument, [&] { return fma(g, *p_.alpha, -argument); }));
     }
-    Value g = config_.clamp_gate == ClampGate::before ? cut_above(gate, limit) : gate;
+    Value g = config_.clamp_gate == ClampGate::before ? cut_above(gate, *p_.limit) : gate;
     bool cut_after = config_.clamp_gate == ClampGate::after;
-    Value act = rounded(cut_after ? cut_above(activated(g), limit) : activated(g));
+    Value act = rounded(cut_after ? cut_above(activated(g), *p_.limit) : activated(g));
     if (config_.layout == GateLayout::none) return act;
-    return act * (config_.clamp_gate == ClampGate::none ? up : cut(up, limit));
+    return act * (config_.clamp_gate == ClampGate::none ? up : cut(up, *p_.limit));
   }
 
   Value rounded(const Value& act) const {
@@ -347,23 +355,24 @@ Traced GatedPlan::trace(ptx::Target target) const {
   using Maybe = std::optional<Tensor>;
   using MaybeValue = std::optional<Value>;
   auto body = [this](const Tensor& x, const Maybe& bias, const Maybe& row_weight, const Maybe& y,
-                     const Value& alpha, const Value& limit, const Value& along, const Maybe& q,
+                     const MaybeValue& alpha, const MaybeValue& limit, const Maybe& q,
                      const Maybe& scales, const Maybe& scale, const Maybe& encode_scale,
                      const MaybeValue& floor, const MaybeValue& block_count) {
     const GatedKernel kernel(*this, {x, bias, row_weight, y, alpha, limit});
     if (quant) {
       const QuantWriter writer(quant->config, {q, scales, scale, encode_scale}, *floor);
-      kernel.run_quantising(writer, along, *block_count);
+      kernel.run_quantising(writer, *block_count);
     } else {
-      kernel.run(along);
+      kernel.run();
     }
   };
-  const ScalarArg real{f32, {}};
+  const std::optional<ScalarArg> real = ScalarArg{f32, {}};
   const QuantTraceArgs codes = trace_args(quant);
-  return tilewright::trace(trace_options, body, x_arg, bias_arg, weight_arg, y_arg, real, real,
-                           rows::divisor_arg(), codes.tensors.q, codes.tensors.scales,
-                           codes.tensors.scale, codes.tensors.encode_scale, codes.floor,
-                           codes.row_blocks);
+  return tilewright::trace(trace_options, body, x_arg, bias_arg, weight_arg, y_arg,
+                           config.has_alpha() ? real : std::nullopt,
+                           config.has_limit() ? real : std::nullopt, codes.tensors.q,
+                           codes.tensors.scales, codes.tensors.scale, codes.tensors.encode_scale,
+                           codes.floor, codes.row_blocks);
 }
 
 }  // namespace tilewright

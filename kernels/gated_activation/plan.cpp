@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host side of the gated activations: checks, views of gate and up, access width.
 #include "kernels/gated_activation/gated_activation.h"
+#include "kernels/rows/row_arg.h"
 #include "tilewright/stream.h"
 
 #include <array>
@@ -78,16 +79,6 @@ View in_halves(const View& view, std::int64_t d) {
   return halves;
 }
 
-/// Every mode but the number of halves stays a parameter: one specialisation serves all shapes.
-TensorArg matrix_arg(const View& view) {
-  return view.rank == 3 ? tensor_arg(view, {.extents = 0b101, .strides = 0b011})
-                        : tensor_arg(view, {.extents = 0b11, .strides = 0b01});
-}
-TensorArg vector_arg(const View& view) {
-  return view.rank == 2 ? tensor_arg(view, {.extents = 0b10, .strides = 0b01})
-                        : tensor_arg(view, {.extents = 0b1});
-}
-
 /// Elements of one access to y; an access to interleaved x is twice as long.
 int vector_elems(const GatedTensors& t, GateLayout layout) {
   std::vector<View> views{*t.y, t.x};
@@ -141,10 +132,13 @@ void choose_tiles(GatedPlan& plan, const DeviceProperties& device, const View& r
                   const rows::Caller& caller) {
   rows::RowTile& tile = plan.config.tile;
   tile = choose_tile(plan.options.activation, device, rows, elems);
-  plan.tiles_n = rows::tiles_along_row(tile, plan.d);
-  const std::int64_t padding = plan.quant ? plan.quant->padding_blocks(tile.threads) : 0;
-  plan.tile_blocks = rows::row_tile_launch(tile, plan.t, plan.d, caller).grid.x;
-  plan.launch.grid.x = rows::row_blocks(plan.tile_blocks, 1, caller, padding);
+  const bool pads = plan.quant && plan.quant->config.coding.layout != ScaleLayout::row;
+  if (pads) tile.grid = rows::TileGrid::numbered;
+  plan.launch = rows::row_tile_launch(tile, plan.t, plan.d, caller);
+  if (!pads) return;
+  plan.tile_blocks = plan.launch.grid.x;
+  plan.launch.grid.x =
+      rows::row_blocks(plan.tile_blocks, 1, caller, plan.quant->padding_blocks(tile.threads));
 }
 
 }  // namespace
@@ -173,10 +167,10 @@ GatedPlan plan_gated_activation(const DeviceProperties& device, const GatedTenso
   plan.config.layout = options.layout;
   plan.config.clamp_gate = options.clamp_gate;
   plan.config.round_act = options.round_act;
-  plan.x_arg = matrix_arg(t.x);
-  if (t.y) plan.y_arg = matrix_arg(*t.y);
-  if (t.bias) plan.bias_arg = vector_arg(*t.bias);
-  if (t.row_weight) plan.weight_arg = vector_arg(*t.row_weight);
+  plan.x_arg = rows::rows_arg(t.x);
+  if (t.y) plan.y_arg = rows::rows_arg(*t.y);
+  if (t.bias) plan.bias_arg = tensor_arg(*t.bias);
+  if (t.row_weight) plan.weight_arg = rows::rows_arg(*t.row_weight);
   if (plan.quant && options.quant.coding.format == QuantFormat::fp8_token) {
     choose_row_of_codes(plan, device, rows, caller);
   } else {
@@ -203,9 +197,8 @@ Parameters GatedPlan::parameters() const {
   if (bias_arg) pack(parameters, *bias_arg, *tensors.bias);
   if (weight_arg) pack(parameters, *weight_arg, *tensors.row_weight);
   if (y_arg) pack(parameters, *y_arg, *tensors.y);
-  parameters.add(options.alpha);
-  parameters.add(options.limit);
-  parameters.add(rows::divisor_parameter(tiles_n));
+  if (config.has_alpha()) parameters.add(options.alpha);
+  if (config.has_limit()) parameters.add(options.limit);
   if (quant) quant->pack_into(parameters, tile_blocks);
   return parameters;
 }

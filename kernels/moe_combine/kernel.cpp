@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device side of moe_combine: a thread sums one access of a token over its experts.
 #include "kernels/moe_combine/moe_combine.h"
-#include "tilewright/control.h"
+#include "kernels/rows/row_index.h"
 #include "tilewright/fragment.h"
 
 #include <algorithm>
@@ -12,36 +12,35 @@ namespace {
 
 class CombineKernel {
  public:
-  explicit CombineKernel(const MoeCombineConfig& config) : c_(config) {}
+  CombineKernel(const MoeCombineConfig& config, std::int64_t columns)
+      : c_(config), columns_(columns) {}
 
-  void operator()(const Tensor& y, const Tensor& slot, const Tensor& weights,
-                  const std::optional<Tensor>& start, const Tensor& out, const Value& along) const {
+  /// No branch stands before the first load.
+  void operator()(const Tensor& slot, const Tensor& y, const Tensor& weights,
+                  const std::optional<Tensor>& start, const Tensor& out) const {
     const rows::RowShare share =
-        rows::row_shares(c_.tile, along, out.shape()[0].value(), out.shape()[1].value()).front();
-    if_(share.inside, [&] {
-      Fragment slots = load(slot(share.row, 0), c_.k);
-      Fragment factors = load(weights(share.row, 0), c_.k);
-      Fragment sum(f32, c_.tile.vector_elems);
-      if (start) {
-        sum = load((*start)(share.row, share.column), c_.tile.vector_elems).to(f32);
-      } else {
-        sum.fill(0.0f);
+        rows::row_shares(c_.tile, out.shape()[0].value(), columns_).front();
+    Fragment slots = load_if(share.in_rows, slot(share.row, 0), c_.k);
+    Fragment factors = load_if(share.in_rows, weights(share.row, 0), c_.k);
+    Fragment sum(f32, c_.tile.vector_elems);
+    if (start) {
+      sum = load_if(share.inside, (*start)(share.row, share.column), c_.tile.vector_elems).to(f32);
+    } else {
+      sum.fill(0.0f);
+    }
+    constexpr int kLoadsInFlight = 8;
+    for (int first = 0; first < c_.k; first += kLoadsInFlight) {
+      int count = std::min(kLoadsInFlight, c_.k - first);
+      std::vector<Term> terms;
+      for (int k = first; k < first + count; ++k)
+        terms.push_back(term(y, slots[k], factors[k], share));
+      for (const Term& each : terms) {
+        sum = zip_map(each.row.to(f32), sum, [&](const Value& value, const Value& so_far) {
+          return fma(each.factor, value, so_far);
+        });
       }
-      const Source source = source_of(y, share.column);
-      constexpr int kLoadsInFlight = 8;
-      for (int first = 0; first < c_.k; first += kLoadsInFlight) {
-        int count = std::min(kLoadsInFlight, c_.k - first);
-        std::vector<Term> terms;
-        for (int k = first; k < first + count; ++k)
-          terms.push_back(term(source, slots[k], factors[k]));
-        for (const Term& each : terms) {
-          sum = zip_map(each.row.to(f32), sum, [&](const Value& value, const Value& so_far) {
-            return fma(each.factor, value, so_far);
-          });
-        }
-      }
-      store(out(share.row, share.column), sum.to(out.type()));
-    });
+    }
+    store_if(share.inside, out(share.row, share.column), sum.to(out.type()));
   }
 
  private:
@@ -50,30 +49,18 @@ class CombineKernel {
     Fragment row;
   };
 
-  /// A column of y, with all of its addresses that does not wait for slots.
-  struct Source {
-    const Tensor& y;
-    Value first;      // bytes, of row 0
-    Value row_bytes;  // from one row to the next
-  };
-  static Source source_of(const Tensor& y, const Value& column) {
-    Value stride = to_value(y.layout().stride()[0].value()).to(s64);
-    return {y, y(0, column).address(), (stride * bytes(y.type())).bitcast(u64)};
-  }
-
   /// A choice without a row adds -0 * 0 = -0, which changes no sum.
-  Term term(const Source& source, const Value& slot, const Value& factor) const {
-    Value row = slot.bitcast(u32);  // -1 is beyond all rows
-    Int count = source.y.shape()[0].value();
-    Value exists = is_short_extent(count) ? row < to_value(count).to(s32).bitcast(u32) : slot >= 0;
+  Term term(const Tensor& y, const Value& slot, const Value& factor,
+            const rows::RowShare& share) const {
+    const rows::IndexedRow from = rows::indexed_row(slot, y.shape()[0].value());
     const int elems = c_.tile.vector_elems;
-    const Tensor access(source.y.type(), MemorySpace::global,
-                        source.first + row.to(u64) * source.row_bytes, make_row_major(Shape{elems}),
-                        elems * bytes(source.y.type()));
-    return {select(exists, factor, -0.0f), load_if(exists, access(0), elems)};
+    return {select(from.exists, factor, -0.0f),
+            load_if(share.inside && from.exists, rows::late_access(y, from, share.column, elems),
+                    elems)};
   }
 
   const MoeCombineConfig& c_;
+  std::int64_t columns_;
 };
 
 }  // namespace
@@ -86,8 +73,8 @@ Traced MoeCombinePlan::trace(ptx::Target target) const {
       .target = target,
       .block = {config.tile.threads, 1, 1},
       .min_blocks_per_sm = kBlocksOfLoadsInFlight};
-  return tilewright::trace(trace_options, CombineKernel(config), y_arg, slot_arg, weights_arg,
-                           start_arg, out_arg, rows::divisor_arg());
+  return tilewright::trace(trace_options, CombineKernel(config, tensors.out.shape[1]), slot_arg,
+                           y_arg, weights_arg, start_arg, out_arg);
 }
 
 }  // namespace tilewright

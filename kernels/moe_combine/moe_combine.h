@@ -36,7 +36,6 @@ struct MoeCombinePlan {
   TensorArg y_arg, slot_arg, weights_arg, out_arg;
   std::optional<TensorArg> start_arg;
   LaunchConfig launch;
-  std::int64_t tiles_n = 1;
 
   std::string key() const;
   Traced trace(ptx::Target target) const;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host side of moe_combine: checks, access width, blocks.
 #include "kernels/moe_combine/moe_combine.h"
+#include "kernels/rows/row_arg.h"
 #include "kernels/rows/row_shape.h"
 #include "kernels/rows/row_tile_space.h"
 #include "tilewright/stream.h"
@@ -92,41 +93,36 @@ MoeCombinePlan plan_moe_combine(const DeviceProperties& device, const MoeCombine
   plan.config.k = static_cast<int>(t.weights.shape[1]);
   std::vector<View> accessed{t.y, t.out};
   if (t.shared) accessed.push_back(*t.shared);
-  std::int64_t columns = t.y.shape[1];
   static const tune::Space space = rows::row_tile_space("moe_combine", rows::TileAccesses::one);
   plan.config.tile =
       rows::choose_row_tile(space, device, t.out, rows::common_vector(t.y.type, accessed));
-  constexpr DynamicModes kMatrix{.extents = 0b11, .strides = 0b01};
-  constexpr DynamicModes kTokens{.extents = 0b01, .strides = 0b01};
-  plan.y_arg = tensor_arg(t.y, kMatrix);
-  plan.out_arg = tensor_arg(t.out, kMatrix);
-  if (t.shared) plan.start_arg = tensor_arg(*t.shared, kMatrix);
-  plan.slot_arg = tensor_arg(t.slot, {.extents = 0b01});
-  plan.weights_arg = tensor_arg(t.weights, kTokens);
-  plan.launch = rows::row_tile_launch(plan.config.tile, t.out.shape[0], columns, caller);
-  plan.tiles_n = rows::tiles_along_row(plan.config.tile, columns);
+  plan.y_arg = rows::rows_arg(t.y);
+  plan.out_arg = rows::rows_arg(t.out);
+  if (t.shared) plan.start_arg = rows::rows_arg(*t.shared);
+  plan.slot_arg = rows::rows_arg(t.slot);
+  plan.weights_arg = rows::rows_arg(t.weights);
+  plan.launch = rows::row_tile_launch(plan.config.tile, t.out.shape[0], t.out.shape[1], caller);
   return plan;
 }
 
 std::string MoeCombinePlan::key() const {
-  return "moe_combine/3 " + rows::to_string(config.tile) + " | " + to_string(y_arg) + " | " +
+  return "moe_combine/4 " + rows::to_string(config.tile) + " | " + to_string(y_arg) + " | " +
          to_string(slot_arg) + " | " + to_string(weights_arg) + " | " + rows::key_text(start_arg) +
          " | " + to_string(out_arg);
 }
 
 Parameters MoeCombinePlan::parameters() const {
   Parameters parameters;
-  pack(parameters, y_arg, tensors.y);
   pack(parameters, slot_arg, tensors.slot);
+  pack(parameters, y_arg, tensors.y);
   pack(parameters, weights_arg, tensors.weights);
   if (start_arg) pack(parameters, *start_arg, *tensors.shared);
   pack(parameters, out_arg, tensors.out);
-  parameters.add(rows::divisor_parameter(tiles_n));
   return parameters;
 }
 
 void launch_moe_combine(const Stream& stream, const MoeCombinePlan& plan, SourceLoc at) {
-  if (plan.launch.grid.x == 0) return;
+  if (plan.tensors.out.shape[0] == 0) return;
   rows::prepare(stream.device(), plan, at).launch(stream, at);
 }
 

@@ -73,10 +73,11 @@ Traced trace_block2d(const QuantizePlan& plan, ptx::Target target) {
       .block = {plan.config.threads(), 1, 1},
       .min_blocks_per_sm = plan.config.resident};
   const Block2dKernel kernel(plan.config);
-  auto body = [&](const Tensor& x, const Tensor&, const Tensor& q, const Tensor& scales,
-                  const Value& floor, const Value&) { kernel(x, q, scales, floor); };
-  return tilewright::trace(trace_options, body, plan.x_arg, plan.given_arg, plan.q_arg,
-                           plan.scales_arg, ScalarArg{f32, {}}, ScalarArg{s32, {}});
+  auto body = [&](const Tensor& x, const Tensor& q, const Tensor& scales, const Value& floor) {
+    kernel(x, q, scales, floor);
+  };
+  return tilewright::trace(trace_options, body, plan.x_arg, plan.q_arg, plan.scales_arg,
+                           ScalarArg{f32, {}});
 }
 
 }  // namespace tilewright

@@ -17,32 +17,33 @@ class QuantizeKernel {
   explicit QuantizeKernel(const QuantizePlan& plan)
       : plan_(plan), config_(plan.config), per_row_(config_.groups_of_row()) {}
 
-  void operator()(const Tensor& x, const Tensor& given, const Tensor& q, const Tensor& scales,
-                  const Value& floor, const Value& group_blocks) const {
+  void operator()(const Tensor& x, const Tensor& q, const Tensor& scales,
+                  const std::optional<Tensor>& given, const Value& floor,
+                  const std::optional<Value>& group_blocks) const {
     if (config_.looped) {
       quantise_long_row(x, q, scales, floor);
       return;
     }
-    if (config_.coding.layout == ScaleLayout::row) {
+    if (!group_blocks) {
       quantise(x, given, q, scales, floor);
       return;
     }
-    if_(block_idx().x < group_blocks, [&] { quantise(x, given, q, scales, floor); }).else_([&] {
-      Value word = (block_idx().x - group_blocks) * config_.threads() + linear_thread_idx();
+    if_(block_idx().x < *group_blocks, [&] { quantise(x, given, q, scales, floor); }).else_([&] {
+      Value word = (block_idx().x - *group_blocks) * config_.threads() + linear_thread_idx();
       pad_rows(config_.coding.layout, scales, to_value(x.shape()[0].value()), word, per_row_);
     });
   }
 
  private:
-  void quantise(const Tensor& x, const Tensor& given, const Tensor& q, const Tensor& scales,
-                const Value& floor) const {
+  void quantise(const Tensor& x, const std::optional<Tensor>& given, const Tensor& q,
+                const Tensor& scales, const Value& floor) const {
     Value lane = linear_thread_idx() % config_.threads_per_group;
     std::vector<Share> shares;  // all on their way before the first is used
     shares.reserve(static_cast<std::size_t>(config_.turns));
     for (int turn = 0; turn < config_.turns; ++turn)
       shares.push_back(share_of(x, turn, lane));
     if (plan_.tensors.scale) {
-      Value scale = given(0);
+      Value scale = (*given)(0);
       if (!plan_.scale_is_found) {
         if_(block_idx().x == 0 && linear_thread_idx() == 0, [&] { scales(0, 0) = scale; });
       }
@@ -51,7 +52,7 @@ class QuantizeKernel {
         if_(share.active, [&] { store_codes(q, share, lane, codes); });
       return;
     }
-    Value parameter = plan_.tensors.encode_scale ? Value(given(0)) : floor;
+    Value parameter = plan_.tensors.encode_scale ? Value((*given)(0)) : floor;
     for (const Share& share : shares) {
       Value largest = largest_of_group(share.loaded, lane);
       if_(share.active, [&] {
@@ -188,9 +189,10 @@ Traced QuantizePlan::trace(ptx::Target target) const {
               std::string(name(tensors.x.type)) + "_" + std::to_string(config.group),
       .target = target,
       .block = {config.threads(), 1, 1}};
-  ScalarArg count{s32, {1, 0, 2'147'483'647}};
-  return tilewright::trace(trace_options, QuantizeKernel(*this), x_arg, given_arg, q_arg,
-                           scales_arg, ScalarArg{f32, {}}, count);
+  std::optional<ScalarArg> count;
+  if (config.pads_apart()) count = ScalarArg{s32, {1, 0, 2'147'483'647}};
+  return tilewright::trace(trace_options, QuantizeKernel(*this), x_arg, q_arg, scales_arg,
+                           given_arg, ScalarArg{f32, {}}, count);
 }
 
 Traced DequantizePlan::trace(ptx::Target target) const {
@@ -206,8 +208,8 @@ Traced DequantizePlan::trace(ptx::Target target) const {
 Traced DequantizePlan::trace_flat(const TraceOptions& options) const {
   const auto per_group =
       static_cast<int>(group_elems(coding.format, 0, coding.block)) / tile.vector_elems;
-  auto body = [&](const Tensor& q, const Tensor& scales, const Tensor& decode, const Tensor& y,
-                  const Value&) {
+  auto body = [&](const Tensor& q, const Tensor& scales, const Tensor& y,
+                  const std::optional<Tensor>& decode) {
     Value first =
         block_idx().x.to(u32) * (tile.threads * tile.accesses) + linear_thread_idx().to(u32);
     Value count = to_value(y.shape()[0].value()).to(u32);
@@ -220,20 +222,19 @@ Traced DequantizePlan::trace_flat(const TraceOptions& options) const {
     for (int j = 0; j < tile.accesses; ++j) {
       const auto at = static_cast<std::size_t>(j);
       Fragment wide = codes[at].to(f32) * scale_value(coding, stored[at][0].get());
-      if (tensors.decode_scale) wide = wide * Value(decode(0));
+      if (decode) wide = wide * Value((*decode)(0));
       store_if(first + j * tile.threads < count, y(first + j * tile.threads, 0), wide.to(y.type()));
     }
   };
-  return tilewright::trace(options, body, q_arg, scales_arg, decode_arg, y_arg,
-                           rows::divisor_arg());
+  return tilewright::trace(options, body, q_arg, scales_arg, y_arg, decode_arg);
 }
 
 Traced DequantizePlan::trace_rows(const TraceOptions& options) const {
   const auto group = static_cast<int>(group_elems(coding.format, tensors.q.shape[1], coding.block));
-  auto body = [&](const Tensor& q, const Tensor& scales, const Tensor& decode, const Tensor& y,
-                  const Value& along) {
+  auto body = [&](const Tensor& q, const Tensor& scales, const Tensor& y,
+                  const std::optional<Tensor>& decode) {
     const std::vector<rows::RowShare> shares =
-        rows::row_shares(tile, along, y.shape()[0].value(), y.shape()[1].value());
+        rows::row_shares(tile, y.shape()[0].value(), tensors.y.shape[1]);
     std::vector<Fragment> codes;  // all on their way before the first store
     codes.reserve(shares.size());
     for (const rows::RowShare& share : shares)
@@ -248,12 +249,11 @@ Traced DequantizePlan::trace_rows(const TraceOptions& options) const {
       Element stored = scale_element(coding.layout, scales, row, column);
       Value scale = scale_value(coding, load_if(share.inside, stored, 1)[0].get());
       Fragment wide = codes[j].to(f32) * scale;
-      if (tensors.decode_scale) wide = wide * Value(decode(0));
+      if (decode) wide = wide * Value((*decode)(0));
       store_if(share.inside, y(share.row, share.column), wide.to(y.type()));
     }
   };
-  return tilewright::trace(options, body, q_arg, scales_arg, decode_arg, y_arg,
-                           rows::divisor_arg());
+  return tilewright::trace(options, body, q_arg, scales_arg, y_arg, decode_arg);
 }
 
 }  // namespace tilewright

@@ -3,6 +3,8 @@
 #include "kernels/quantize/block2d.h"
 #include "kernels/quantize/quantize.h"
 #include "kernels/quantize/tensor_scale.h"
+#include "kernels/rows/row_arg.h"
+#include "kernels/rows/row_shape.h"
 #include "tilewright/buffer.h"
 #include "tilewright/stream.h"
 
@@ -86,9 +88,6 @@ std::int64_t padding_blocks(const QuantizeConfig& config, std::int64_t row_count
                         config.threads());
 }
 
-constexpr DynamicModes kRows{.extents = 1, .strides = 1};
-constexpr DynamicModes kFlat{.extents = 1, .strides = 0};
-
 /// Groups one after the other, whatever the rows.
 bool in_one_piece(const QuantCoding& coding, std::int64_t h,
                   std::initializer_list<const View*> views) {
@@ -157,12 +156,11 @@ QuantizePlan plan_quantize(const DeviceProperties& device, const QuantizeTensors
   }
   if (groups_alone) t.scales = in_rows_of(t.scales, 1);
   plan.config = configure(device, t, coding, options, caller);
-  plan.x_arg = tensor_arg(t.x, flat ? kFlat : kRows);
-  plan.q_arg = tensor_arg(t.q, flat ? kFlat : kRows);
-  // An absent tensor takes part as x: the traced code does not touch it.
-  plan.given_arg = plan.given() ? tensor_arg(*plan.given()) : plan.x_arg;
+  plan.x_arg = rows::rows_arg(t.x);
+  plan.q_arg = rows::rows_arg(t.q);
+  if (plan.given()) plan.given_arg = tensor_arg(*plan.given());
   plan.scales_arg =
-      groups_alone ? tensor_arg(t.scales, kFlat) : scales_arg_of(t.scales, coding.layout);
+      groups_alone ? rows::rows_arg(t.scales) : scales_arg_of(t.scales, coding.layout);
   std::int64_t groups = options.format == QuantFormat::fp8_block2d
                             ? size(t.scales)
                             : t.x.shape[0] * plan.config.groups_of_row();
@@ -185,18 +183,18 @@ std::string QuantizePlan::key() const {
          " n=" + std::to_string(c.accesses) + " m=" + std::to_string(c.resident) +
          " d=" + std::to_string(static_cast<int>(c.division)) + (c.wide_index ? " wide" : "") +
          (c.looped ? " looped" : "") + (scale_is_found ? " found" : "") + " | " + to_string(x_arg) +
-         " | " + to_string(q_arg) + " | " + to_string(scales_arg) +
-         (given() ? " | " + to_string(given_arg) : "");
+         " | " + to_string(q_arg) + " | " + to_string(scales_arg) + " | " +
+         rows::key_text(given_arg);
 }
 
 Parameters QuantizePlan::parameters() const {
   Parameters parameters;
   pack(parameters, x_arg, tensors.x);
-  pack(parameters, given_arg, given().value_or(tensors.x));
   pack(parameters, q_arg, tensors.q);
   pack(parameters, scales_arg, tensors.scales);
+  if (given_arg) pack(parameters, *given_arg, *given());
   parameters.add(options.floor);
-  parameters.add(static_cast<std::int32_t>(group_blocks));
+  if (config.pads_apart()) parameters.add(static_cast<std::int32_t>(group_blocks));
   return parameters;
 }
 
@@ -243,40 +241,35 @@ DequantizePlan plan_dequantize(const DeviceProperties& device, const DequantizeT
   plan.tile = choose_dequantize_tile(device, t.y, t.q.type, elems);
   plan.flat = in_one_piece(plan.coding, t.y.shape[1], {&t.y, &t.q, &t.scales}) &&
               size(t.y) / elems < std::int64_t{1} << 31;
-  constexpr DynamicModes kMatrix{.extents = 0b11, .strides = 0b01};
   plan.launch = rows::row_tile_launch(plan.tile, t.y.shape[0], t.y.shape[1], caller);
-  plan.tiles_n = rows::tiles_along_row(plan.tile, t.y.shape[1]);
   if (plan.flat) {
     t.y = in_rows_of(t.y, elems);
     t.q = in_rows_of(t.q, elems);
     t.scales = in_rows_of(t.scales, 1);
-    plan.tiles_n =
-        rows::ceil_div(t.y.shape[0], std::int64_t{plan.tile.threads} * plan.tile.accesses);
-    plan.launch.grid.x = static_cast<int>(plan.tiles_n);
+    const std::int64_t accesses = std::int64_t{plan.tile.threads} * plan.tile.accesses;
+    plan.launch.grid = {static_cast<int>(rows::ceil_div(t.y.shape[0], accesses)), 1, 1};
+    plan.tile.grid = rows::TileGrid::numbered;
   }
-  plan.q_arg = tensor_arg(t.q, plan.flat ? kFlat : kMatrix);
-  plan.y_arg = tensor_arg(t.y, plan.flat ? kFlat : kMatrix);
-  plan.scales_arg = plan.flat                            ? tensor_arg(t.scales, kFlat)
-                    : options.layout == ScaleLayout::row ? tensor_arg(t.scales, kMatrix)
-                                                         : scales_arg_of(t.scales, options.layout);
-  // An absent tensor takes part as y: the traced code does not touch it.
-  plan.decode_arg = t.decode_scale ? tensor_arg(*t.decode_scale) : plan.y_arg;
+  plan.q_arg = rows::rows_arg(t.q);
+  plan.y_arg = rows::rows_arg(t.y);
+  plan.scales_arg = options.layout == ScaleLayout::row ? rows::rows_arg(t.scales)
+                                                       : scales_arg_of(t.scales, options.layout);
+  if (t.decode_scale) plan.decode_arg = tensor_arg(*t.decode_scale);
   return plan;
 }
 
 std::string DequantizePlan::key() const {
-  return "dequantize/4 " + tilewright::to_string(coding) + " " + rows::to_string(tile) +
+  return "dequantize/5 " + tilewright::to_string(coding) + " " + rows::to_string(tile) +
          (flat ? " flat | " : " | ") + to_string(q_arg) + " | " + to_string(scales_arg) + " | " +
-         to_string(y_arg) + (tensors.decode_scale ? " | " + to_string(decode_arg) : "");
+         to_string(y_arg) + " | " + rows::key_text(decode_arg);
 }
 
 Parameters DequantizePlan::parameters() const {
   Parameters parameters;
   pack(parameters, q_arg, tensors.q);
   pack(parameters, scales_arg, tensors.scales);
-  pack(parameters, decode_arg, tensors.decode_scale.value_or(tensors.y));
   pack(parameters, y_arg, tensors.y);
-  parameters.add(rows::divisor_parameter(tiles_n));
+  if (decode_arg) pack(parameters, *decode_arg, *tensors.decode_scale);
   return parameters;
 }
 

@@ -53,6 +53,10 @@ struct QuantizeConfig {
   int threads() const { return threads_per_group * groups_per_block; }
   int groups_of_block() const { return groups_per_block * turns; }
   std::int64_t groups_of_row() const { return rows::ceil_div(h, group); }
+  /// Whether blocks behind those of groups pad the scales.
+  bool pads_apart() const {
+    return coding.layout != ScaleLayout::row && coding.format != QuantFormat::fp8_block2d;
+  }
 };
 
 inline constexpr int kMaxQuantizeAccesses = 8;  // of a thread, all held in registers
@@ -66,7 +70,8 @@ struct QuantizePlan {
   QuantizeConfig config;
   QuantizeOptions options;
   QuantizeTensors tensors;  ///< folded; scales in the modes of their layout
-  TensorArg x_arg, given_arg, q_arg, scales_arg;
+  TensorArg x_arg, q_arg, scales_arg;
+  std::optional<TensorArg> given_arg;
   bool scale_is_found = false;    ///< in `scales`, by a launch before this one
   std::int64_t group_blocks = 0;  ///< the blocks beyond them write the rows that pad the scales
   LaunchConfig launch;
@@ -107,9 +112,9 @@ struct DequantizePlan {
   QuantCoding coding;
   rows::RowTile tile;
   DequantizeTensors tensors;  ///< folded; scales in the modes of their layout
-  TensorArg q_arg, scales_arg, decode_arg, y_arg;
+  TensorArg q_arg, scales_arg, y_arg;
+  std::optional<TensorArg> decode_arg;
   LaunchConfig launch;
-  std::int64_t tiles_n = 1;
   bool flat = false;  ///< rows of one access: nothing of the tensors lies between their elements
 
   std::string key() const;

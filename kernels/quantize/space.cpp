@@ -104,7 +104,7 @@ rows::RowTile choose_dequantize_tile(const DeviceProperties& device, const View&
                                      int vector_elems) {
   const tune::Config chosen =
       tune::choose(kTileSpace, device, {bits(y.type), bits(code), vector_elems, size(y)});
-  return rows::make_row_tile(vector_elems, y.shape[1], chosen[0], chosen[1]);
+  return rows::make_row_tile(y, vector_elems, chosen[0], chosen[1]);
 }
 
 }  // namespace tilewright

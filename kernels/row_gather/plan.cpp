@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host side of gather_rows and embedding: checks, access width, what is copied as bits.
 #include "kernels/row_gather/row_gather.h"
+#include "kernels/rows/row_arg.h"
 #include "kernels/rows/row_shape.h"
 #include "kernels/rows/row_tile_space.h"
 #include "tilewright/stream.h"
@@ -114,50 +115,46 @@ RowGatherPlan plan_row_gather(std::string_view op, const DeviceProperties& devic
     t.table = as_bits(t.table);
     t.out = as_bits(t.out);
   }
-  std::int64_t columns = t.out.shape[1];
   plan.config.mode = copies ? GatherMode::copy : GatherMode::convert;
+  plan.config.has_first_id = options.first_id != 0;
   plan.config.has_scale = options.scale != 1.0f;
   plan.config.has_added = options.added.has_value();
   plan.config.has_count = options.count >= 0 || plan.config.has_added;
   plan.config.tile = rows::choose_row_tile(
       space_of(op), device, t.out, rows::common_vector(t.out.type, std::array{t.table, t.out}));
-  constexpr DynamicModes kMatrix{.extents = 0b11, .strides = 0b01};
-  plan.table_arg = tensor_arg(t.table, kMatrix);
-  plan.out_arg = tensor_arg(t.out, kMatrix);
-  plan.ids_arg = tensor_arg(t.ids, {.extents = 1});
-  // An absent tensor takes part as the ids: the traced code does not touch it.
-  plan.scale_arg = t.row_scale ? tensor_arg(*t.row_scale, {.extents = 1}) : plan.ids_arg;
+  plan.table_arg = rows::rows_arg(t.table);
+  plan.out_arg = rows::rows_arg(t.out);
+  plan.ids_arg = rows::rows_arg(t.ids);
+  if (t.row_scale) plan.scale_arg = rows::rows_arg(*t.row_scale);
   if (t.bad_ids) plan.bad_ids_arg = tensor_arg(*t.bad_ids);
-  plan.launch = rows::row_tile_launch(plan.config.tile, t.out.shape[0], columns, caller);
-  plan.tiles_n = rows::tiles_along_row(plan.config.tile, columns);
+  plan.launch = rows::row_tile_launch(plan.config.tile, t.out.shape[0], t.out.shape[1], caller);
   return plan;
 }
 
 std::string RowGatherPlan::key() const {
-  return std::string(op) + "/3 " + rows::to_string(config.tile) +
+  return std::string(op) + "/4 " + rows::to_string(config.tile) +
          (config.mode == GatherMode::copy ? " copy" : " convert") +
-         (config.has_scale ? " scale" : "") + (config.has_count ? " count" : "") +
-         (config.has_added ? " added" : "") + " | " + rows::key_text(bad_ids_arg) + " | " +
-         to_string(ids_arg) + " | " + to_string(table_arg) + " | " +
-         (tensors.row_scale ? to_string(scale_arg) : "-") + " | " + to_string(out_arg);
+         (config.has_first_id ? " first" : "") + (config.has_scale ? " scale" : "") +
+         (config.has_count ? " count" : "") + (config.has_added ? " added" : "") + " | " +
+         rows::key_text(bad_ids_arg) + " | " + to_string(ids_arg) + " | " + to_string(table_arg) +
+         " | " + rows::key_text(scale_arg) + " | " + to_string(out_arg);
 }
 
 Parameters RowGatherPlan::parameters() const {
   Parameters parameters;
   pack(parameters, ids_arg, tensors.ids);
   pack(parameters, table_arg, tensors.table);
-  pack(parameters, scale_arg, tensors.row_scale.value_or(tensors.ids));
   pack(parameters, out_arg, tensors.out);
+  if (scale_arg) pack(parameters, *scale_arg, *tensors.row_scale);
   if (bad_ids_arg) pack(parameters, *bad_ids_arg, *tensors.bad_ids);
-  parameters.add(options.first_id);
+  if (config.has_first_id) parameters.add(options.first_id);
   if (config.has_count)
     parameters.add(options.count < 0 ? options.added->first_row : options.count);
   if (options.added) {
     parameters.add(options.added->first_id);
     parameters.add(options.added->first_row);
   }
-  parameters.add(options.scale);
-  parameters.add(rows::divisor_parameter(tiles_n));
+  if (config.has_scale) parameters.add(options.scale);
   return parameters;
 }
 

@@ -38,8 +38,9 @@ enum class GatherMode : std::uint8_t { copy, convert };
 /// The specialisation besides the facts of the arguments.
 struct RowGatherConfig {
   GatherMode mode = GatherMode::copy;
-  bool has_scale = false;
-  bool has_count = false;  ///< else the table's rows are all there are
+  bool has_first_id = false;  ///< other than 0
+  bool has_scale = false;     ///< other than 1
+  bool has_count = false;     ///< else the table's rows are all there are
   bool has_added = false;
   rows::RowTile tile;
   friend bool operator==(const RowGatherConfig&, const RowGatherConfig&) = default;
@@ -50,10 +51,10 @@ struct RowGatherPlan {
   RowGatherConfig config;
   RowGatherOptions options;
   RowGatherTensors tensors;  ///< as bits where they are copied
-  TensorArg ids_arg, table_arg, scale_arg, out_arg;
+  TensorArg ids_arg, table_arg, out_arg;
+  std::optional<TensorArg> scale_arg;
   LaunchConfig launch;
   std::optional<TensorArg> bad_ids_arg = {};
-  std::int64_t tiles_n = 1;
 
   std::string key() const;
   Traced trace(ptx::Target target) const;

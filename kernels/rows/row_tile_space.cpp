@@ -36,10 +36,9 @@ tune::Space row_tile_space(std::string_view name, TileAccesses accesses) {
 
 RowTile choose_row_tile(const tune::Space& space, const DeviceProperties& device,
                         const View& matrix, int vector_elems) {
-  const std::int64_t columns = matrix.shape[1];
-  const tune::Config config =
-      tune::choose(space, device, {bits(matrix.type), vector_elems, columns, matrix.shape[0]});
-  return make_row_tile(vector_elems, columns, config[0], config[1]);
+  const tune::Config config = tune::choose(
+      space, device, {bits(matrix.type), vector_elems, matrix.shape[1], matrix.shape[0]});
+  return make_row_tile(matrix, vector_elems, config[0], config[1]);
 }
 
 }  // namespace tilewright::rows
