@@ -131,6 +131,11 @@ std::map<std::string, bool> try_row(const Row& row, const std::string& target) {
   return tried;
 }
 
+bool is_equivalent(std::string_view what) {
+  return std::any_of(kEquivalent.begin(), kEquivalent.end(),
+                     [&](const Equivalent& e) { return what.starts_with(e.what + ":"); });
+}
+
 TEST(Mutation, DeletedSynchronisationIsReported) {
   std::size_t all = 0, survivors = 0;
   for (const Row& row : kRows) {
@@ -139,10 +144,7 @@ TEST(Mutation, DeletedSynchronisationIsReported) {
       for (const auto& [what, seen] : try_row(row, target)) {
         ++all;
         survivors += seen ? 0 : 1;
-        const bool equivalent = std::any_of(
-            kEquivalent.begin(), kEquivalent.end(),
-            [&](const Equivalent& e) { return std::string_view(what).starts_with(e.what + ":"); });
-        EXPECT_NE(seen, equivalent) << what;
+        EXPECT_NE(seen, is_equivalent(what)) << what;
       }
     }
   }
