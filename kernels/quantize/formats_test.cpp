@@ -159,6 +159,21 @@ TEST_F(QuantFormats, DivideByNvfp4ScalesExactlyAtEveryTie) {
   run(op, {x, one("encode_scale", 1)}, {{"format", "nvfp4"}});
 }
 
+// Largest magnitudes around 6 2^-126, from which on their sixths are normal, and below: what is
+// lost of a subnormal sixth is seen under encode scales beyond 2^116 alone.
+TEST_F(QuantFormats, RoundSubnormalSixthsAsADivisionDoes) {
+  std::vector<double> values;
+  for (double units : {0.0, 1.0, 2.0, 3.0, 4.0, 8.0, 9.0, 10.0, 15.0, 21.0, 8191.0, 8193.0,
+                       12582909.0, 25165821.0, 50331630.0, 50331642.0, 50331648.0, 50331654.0}) {
+    values.push_back(-std::ldexp(units, -149));
+    values.push_back(std::ldexp(units, -150));
+    values.resize(values.size() + 14);
+  }
+  const Array x = make_array("x", f32, {static_cast<std::int64_t>(values.size() / 16), 16}, values);
+  for (double scale : {0x1p100, 0x1p116, 0x1.8p120, 0x1.fffffep127})
+    run(op, {x, one("encode_scale", scale)}, {{"format", "nvfp4"}});
+}
+
 // The contract's worked groups of a tensor whose largest magnitude is 100.
 TEST_F(QuantFormats, GiveTheContractsNvfp4Groups) {
   const double g = 26.88;

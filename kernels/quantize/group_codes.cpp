@@ -5,6 +5,7 @@
 #include "tilewright/control.h"
 #include "tilewright/function.h"
 #include "tilewright/inline_ptx.h"
+#include "tilewright/sync.h"
 #include "tilewright/ue8m0.h"
 
 #include <limits>
@@ -97,8 +98,8 @@ TwoParts two_parts(const Value& scale) {
   return {most, max(rest, 0x1p-149f)};
 }
 
-/// x / divisor, correctly rounded, where the remainder is exact: x of at least 2^-100. (Tested for
-/// all significands.)
+/// x / divisor, correctly rounded, where that is 2^-126 and more: remainders are multiples of
+/// 2^-149. (Tested for all significands.)
 Value corrected_quotient(const Value& x, float divisor) {
   const float inverse = 1.0f / divisor;
   Value near = x * inverse;
@@ -120,18 +121,24 @@ Value divided(const Value& v, const Value& by) {
       v, by);
 }
 
-/// NaN for infinity.
-Fragment sixths_of(const std::vector<Value>& xs) {
+/// Of x below 6 2^-126, in units of 2^-149, whose number is its code.
+Value subnormal_sixth(const Value& x) {
+  Value units = (x * 0x1p100f * 0x1p49f).to(u32);
+  Value sixth = units / 6;
+  Value up = units - sixth * 6 + (sixth & 1) > 3;  // to even at the middle
+  return select(up, sixth + 1, sixth).bitcast(f32);
+}
+
+/// For products with `factor`; NaN for infinity. Sixths below 2^-126 are asked for under huge
+/// factors only, for e4m3 has nothing below 2^-10.
+Fragment sixths_of(const std::vector<Value>& xs, const Value& factor) {
   Fragment sixths(f32, static_cast<int>(xs.size()));
-  std::vector<Value> tiny;
-  for (std::size_t i = 0; i < xs.size(); ++i) {
+  for (std::size_t i = 0; i < xs.size(); ++i)
     sixths[static_cast<int>(i)] = corrected_quotient(xs[i], 6.0f);
-    tiny.push_back(xs[i] < 0x1p-100f);
-  }
-  if_(any_of(tiny), [&] {
+  if_(factor > 0x1p100f, [&] {
     for (std::size_t i = 0; i < xs.size(); ++i) {
       Value sixth = sixths[static_cast<int>(i)].get();
-      sixths[static_cast<int>(i)] = select(tiny[i], divided(xs[i], constant(f32, 6.0f)), sixth);
+      sixths[static_cast<int>(i)] = select(xs[i] < 6 * 0x1p-126f, subnormal_sixth(xs[i]), sixth);
     }
   });
   return sixths;
@@ -243,6 +250,13 @@ std::vector<Fragment> Quotient::codes(const std::vector<Quotient>& quotients,
   return codes;
 }
 
+Quotient Quotient::from(int lane, int width) const {
+  Quotient its(*this);
+  its.inverse_.emplace(shuffle(*inverse_, lane, width));
+  if (rest_) its.rest_.emplace(shuffle(*rest_, lane, width));
+  return its;
+}
+
 GroupCodes GroupCodes::of_largest(const QuantCoding& coding, Division division,
                                   const Value& largest, const Value& parameter) {
   return of_largest(coding, division, std::vector<Value>{largest}, parameter).front();
@@ -253,10 +267,10 @@ std::vector<GroupCodes> GroupCodes::of_largest(const QuantCoding& coding, Divisi
                                                const Value& parameter) {
   std::vector<GroupCodes> groups;
   if (coding.format == QuantFormat::nvfp4) {
-    const Fragment sixths = sixths_of(largest);
+    const Fragment sixths = sixths_of(largest, parameter);
     for (std::size_t i = 0; i < largest.size(); ++i) {
       Value wanted = sixths[static_cast<int>(i)].get() * parameter;
-      groups.push_back(nvfp4(coding, division, largest[i], wanted, parameter));
+      groups.push_back(nvfp4(coding, division, wanted, parameter));
     }
     return groups;
   }
@@ -267,6 +281,33 @@ std::vector<GroupCodes> GroupCodes::of_largest(const QuantCoding& coding, Divisi
             : fp8(coding, division, over_448(larger(bounded(coding, each), parameter))));
   }
   return groups;
+}
+
+GroupCodes GroupCodes::from(int lane, int width) const {
+  GroupCodes its(*this);
+  its.beyond_.reset();
+  if (quotient_) {
+    its.quotient_.emplace(quotient_->from(lane, width));
+  } else {
+    its.factor_.emplace(shuffle(*factor_, lane, width));
+    its.finite_.emplace(*its.factor_ > 0.0f);
+  }
+  return its;
+}
+
+std::vector<GroupCodes> GroupCodes::of_lanes(const std::vector<GroupCodes>& own, int width,
+                                             std::size_t count) {
+  std::vector<GroupCodes> all;
+  all.reserve(count);
+  for (std::size_t j = 0; j < count; ++j) {
+    const auto lanes = static_cast<std::size_t>(width);
+    all.push_back(own[j / lanes].from(static_cast<int>(j % lanes), width));
+  }
+  std::vector<Value> beyond;
+  for (const GroupCodes& group : own)
+    if (group.beyond_) beyond.push_back(*group.beyond_);
+  if (!beyond.empty()) all.front().beyond_.emplace(vote_any(any_of(beyond)));
+  return all;
 }
 
 GroupCodes GroupCodes::of_scale(const QuantCoding& coding, Division division, const Value& scale) {
@@ -290,16 +331,17 @@ GroupCodes GroupCodes::mx(const QuantCoding& coding, const Value& largest) {
   Value finite = largest < kInfinity;
   Value code = select(finite, power_code(coding, largest), 255);
   GroupCodes group(coding, code.to(u8));
-  Value factor = ((254 - code) << 23).bitcast(f32);  // codes are at most 253
+  Value factor = ((254 - code) << 23).bitcast(f32);  // codes are at most 253, or it is -infinity
   group.factor_.emplace(coding.element == e2m1 ? factor * kSixtyFourth : factor);
   group.finite_.emplace(finite);
   return group;
 }
 
 // Quotients exceed the codes where the scale saturates or has few bits: others are rounded by at
-// most a 16th of them, and 6 and a 16th of it are below 7, which rounds to 8.
-GroupCodes GroupCodes::nvfp4(const QuantCoding& coding, Division division, const Value& largest,
-                             const Value& wanted, const Value& encode_scale) {
+// most a 16th of them, and 6 and a 16th of it are below 7, which rounds to 8. What is not finite is
+// among them.
+GroupCodes GroupCodes::nvfp4(const QuantCoding& coding, Division division, const Value& wanted,
+                             const Value& encode_scale) {
   constexpr float kLeastNormal = 0x1p-6f, kSaturates = 464.0f;
   Value scale = wanted.to(e4m3);  // NaN of what is not finite
   GroupCodes group(coding, scale);
@@ -308,7 +350,6 @@ GroupCodes GroupCodes::nvfp4(const QuantCoding& coding, Division division, const
   bool inverted = division == Division::product;
   group.quotient_.emplace(division,
                           inverted ? select(divisor == 0.0f, kInfinity, divisor) : divisor);
-  group.finite_.emplace(largest < kInfinity);
   group.beyond_.emplace(!(wanted >= kLeastNormal && wanted <= kSaturates));
   return group;
 }
@@ -344,16 +385,19 @@ std::vector<Fragment> codes_of(const std::vector<GroupCodes>& groups,
     const Fragment scaled = group.scaled(wide[i]);
     parts.push_back(group.quotient_ ? map(scaled, *group.quotient_) : scaled);
   }
+  const bool seldom_beyond = groups.front().beyond_.has_value();
   auto cut = [&] {
-    for (Fragment& each : parts) {
-      for (int i = 0; i < each.size(); ++i)
-        each[i] = max(min(each[i].get(), kLargestE2m1), -kLargestE2m1);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const Fragment within =
+          map(parts[i], [](const Value& x) { return max(min(x, kLargestE2m1), -kLargestE2m1); });
+      const std::optional<Quotient>& quotient = group_of(i).quotient_;
+      parts[i].assign(quotient ? zero_unless(quotient->by_number(), within) : within);
     }
   };
-  if (groups.front().beyond_) {  // seldom
+  if (seldom_beyond) {
     std::vector<Value> beyond;
     for (const GroupCodes& group : groups)
-      beyond.push_back(*group.beyond_);
+      if (group.beyond_) beyond.push_back(*group.beyond_);
     if_(any_of(beyond), cut);
   } else if (coding.rule == ScaleRule::floor) {
     cut();

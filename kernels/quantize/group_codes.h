@@ -33,6 +33,10 @@ class Quotient {
   /// By several scales, as many accesses by each one after the other.
   static std::vector<Fragment> codes(const std::vector<Quotient>& quotients,
                                      const std::vector<Fragment>& elements, Type element);
+  /// Of products: that of another lane, the one `lane` of each `width`. For all lanes of a warp.
+  Quotient from(int lane, int width) const;
+  /// Of products: whether the scale is a number.
+  Value by_number() const { return *inverse_ == *inverse_; }
 
  private:
   Division division_;
@@ -59,7 +63,12 @@ class GroupCodes {
   /// fp8 with a scale that is known.
   static GroupCodes of_scale(const QuantCoding& coding, Division division, const Value& scale);
 
-  /// The scale as it is stored: f32, a byte of ue8m0, or e4m3.
+  /// With codes of e2m1, the same groups in each of `width` lanes, from lanes that have different
+  /// ones: group j as the (j / width)th of lane j % width. For all lanes of a warp.
+  static std::vector<GroupCodes> of_lanes(const std::vector<GroupCodes>& own, int width,
+                                          std::size_t count);
+
+  /// The scale as it is stored: f32, a byte of ue8m0, or e4m3. Not of_lanes().
   const Value& stored() const { return stored_; }
   /// Codes of elements in f32.
   Fragment operator()(const Fragment& wide) const;
@@ -71,19 +80,20 @@ class GroupCodes {
   Fragment scaled(const Fragment& wide) const;
   /// Zeros in groups that are not finite.
   Fragment kept(const Fragment& codes) const;
+  GroupCodes from(int lane, int width) const;
   GroupCodes(const QuantCoding& coding, Value stored)
       : coding_(coding), stored_(std::move(stored)) {}
   static GroupCodes fp8(const QuantCoding& coding, Division division, const Value& scale);
   static GroupCodes mx(const QuantCoding& coding, const Value& largest);
-  static GroupCodes nvfp4(const QuantCoding& coding, Division division, const Value& largest,
-                          const Value& wanted, const Value& encode_scale);
+  static GroupCodes nvfp4(const QuantCoding& coding, Division division, const Value& wanted,
+                          const Value& encode_scale);
 
   QuantCoding coding_;
   Value stored_;
   std::optional<Value> factor_ = {};       ///< of the elements, before the division
   std::optional<Quotient> quotient_ = {};  ///< absent: the factor is all
-  std::optional<Value> finite_ = {};       ///< codes are 0 where it is false
-  std::optional<Value> beyond_ = {};       ///< whether quotients exceed the largest code
+  std::optional<Value> finite_ = {};  ///< absent: it is, or among those beyond; else codes are 0
+  std::optional<Value> beyond_ = {};  ///< quotients exceed the largest code, or are NaN
 };
 
 std::vector<Fragment> codes_of(const std::vector<GroupCodes>& groups,

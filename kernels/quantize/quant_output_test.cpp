@@ -71,6 +71,30 @@ TEST_F(QuantOutput, TakesEveryWidth) {
     check(add(2, h), "nvfp4");
 }
 
+// Rows of several accesses a thread: lanes compute scales for each other. Groups of all kinds lie
+// beside each other by their weights.
+TEST_F(QuantOutput, SharesTheScalesOfFp4AmongLanes) {
+  for (std::int64_t h : {3072, 4608, 5376, 7168, 10240}) {
+    std::vector<double> weights(static_cast<std::size_t>(h), 1.0);
+    for (std::size_t group = 0; 16 * group < weights.size(); ++group)
+      weights[16 * group + group % 16] = std::array{2.0, kInfinity, -1e-30, kNan, 1e20}[group % 5];
+    for (std::size_t j = 0; j < 64; ++j)
+      weights[1024 + j] = 0;
+    Work work = rms(3, h);
+    work.inputs[1] = make_array("w", bf16, {h}, weights);
+    for (const char* layout : {"row", "swizzle_128x4"}) {
+      check(work, "mxfp4", {{"scale_layout", layout}});
+      check(work, "nvfp4", {{"scale_layout", layout}});
+      check(layer(3, h), "mxfp4", {{"scale_layout", layout}});
+      check(layer(3, h), "nvfp4", {{"scale_layout", layout}, {"exact", "false"}});
+    }
+  }
+  for (std::int64_t h : {4104, 6152, 7176}) {
+    check(layer(3, h), "mxfp4", {{"scale_layout", "swizzle_128x4"}, {"ragged_tail", "true"}});
+    check(layer(3, h), "nvfp4", {{"scale_layout", "row"}, {"ragged_tail", "true"}});
+  }
+}
+
 TEST_F(QuantOutput, WritesEveryLayoutWithItsPadding) {
   for (const ScalesOfGroups& each : kScalesOfGroups) {
     for (std::int64_t t : {1, 3, 130}) {

@@ -57,11 +57,30 @@ class QuantWriter {
   Value magnitude_of(const RowPart& part, std::size_t access) const;
   /// An input of one element.
   Value number(const Tensor& input) const { return input_ ? (*input_)[0].get() : input(0).load(); }
-  std::vector<GroupCodes> groups_of(const RowPart& part,
-                                    const std::optional<Value>& largest_of_row) const;
-  /// Of the group that begins with an access.
-  void store_scale(const RowPart& part, const Row& row, std::size_t access,
-                   const GroupCodes& codes) const;
+  /// How the groups of a part lie among accesses and threads.
+  struct Spread {
+    std::size_t accesses;  ///< of a thread in a group
+    int threads;           ///< of a group
+    int distance;          ///< from one of a thread's groups to the next
+  };
+  Spread spread_of(const RowPart& part) const;
+  /// What the thread itself has in each of its groups.
+  std::vector<Value> largest_in_groups(const RowPart& part, const Spread& spread) const;
+  std::vector<GroupCodes> of_largest(const std::vector<Value>& largest) const;
+
+  /// Writes the part's scales, and makes its codes.
+  std::vector<Fragment> write_scales(const RowPart& part, const Row& row,
+                                     const std::vector<Fragment>& wide,
+                                     const std::optional<Value>& largest_of_row) const;
+  /// The same where each thread computes some of its groups' scales, and has those of the others
+  /// from threads that share them.
+  std::vector<Fragment> write_scales_by_lanes(const RowPart& part, const Row& row,
+                                              const std::vector<Fragment>& wide,
+                                              const Spread& spread,
+                                              std::vector<Value> largest) const;
+  /// Of the group that is `further` after `group`, where the thread `stores` it.
+  void store_scale(const RowPart& part, const Row& row, const Value& stores, const Value& group,
+                   int further, const GroupCodes& codes) const;
 
   const QuantOutputConfig config_;
   QuantOutputArguments<Tensor> t_;

@@ -160,16 +160,21 @@ Value narrow_small(Type to, std::span<const Value> wide, Range range, SourceLoc 
   return to == e2m1 ? pack_nibbles(codes) : pack_bytes(codes);
 }
 
-// With f the power of two below |x|, but 2^-6 at least, steps of e2m1 are f / 2 for 64 x. The sum
-// of x and f 2^22 rounds to them, ties to even. With f / 4 more, so that no sign is lost of a zero,
-// the number is one of e4m3, whose code has that of e2m1 in bits 2 to 4.
+// Let g be |x|, but a little more than 2^-6 at least: with f the power of two below it, steps of
+// e2m1 are f / 2 for 64 x, and so are those of f32 below 2^22 g. The difference of 2^22 g and x
+// rounds to them, ties to even, for 2^22 g is an even number of steps wherever x is in the middle
+// of two. (Just above a power of two the difference may have half the step, but x rounds to the
+// power there.) What x was rounded to, and g / 2, are a number from which e4m3 keeps its power of
+// two and the first bit below: together they count the codes of e2m1, from 1, in bits 2 to 5. So no
+// sign is lost of a zero.
 Value narrow_64ths(std::span<const Value> wide, SourceLoc at) {
+  constexpr double kLeast = 0x1.00001p-6;
   std::array<std::vector<Value>, 2> halves;  // elements of even and of odd index
   for (std::size_t i = 0; i < wide.size(); ++i) {
     const Value& x = wide[i];
-    Value f = at_least((x.bitcast(u32) & 0xff800000).bitcast(f32), 0x1p-6, at);
-    Value sum = fma(f, 0x1p22f, x);
-    halves[i % 2].push_back(fma(f, 0.25f - 0x1p22f, sum));
+    Value g = at_least(x, kLeast, at);
+    Value difference = fma(g, 0x1p22f, -x);
+    halves[i % 2].push_back(fma(g, 0x1p22f + 0.5f, -difference));
   }
   const std::string op = narrowing_op(Type::e4m3);
   Value even = narrow_pairs(op, Type::e4m3, halves[0], at);
@@ -177,9 +182,10 @@ Value narrow_64ths(std::span<const Value> wide, SourceLoc at) {
   auto chosen = [](std::int64_t mask, const Value& a, const Value& b) {
     return ((a ^ b) & mask) ^ b;
   };
-  Value low = chosen(0x07070707, even >> 2, even >> 4);
-  Value high = chosen(0x80808080, odd, odd << 2);
-  return chosen(0x0f0f0f0f, low, high);
+  Value magnitudes = chosen(0x07070707, (even >> 2) - 0x01010101, (odd << 2) - 0x10101010);
+  Value signs = chosen(0x80808080, odd, even >> 4);
+  Value codes = chosen(0x77777777, magnitudes, signs);
+  return wide.size() == 8 ? codes : codes & ((std::int64_t{1} << 4 * wide.size()) - 1);
 }
 
 }  // namespace tilewright::lang
