@@ -67,14 +67,6 @@ tune::Config standard_blocks(const DeviceProperties& device, const tune::Key& ke
   return {static_cast<int>(together / threads), 1, 0, 0};
 }
 
-/// Waiting for memory once takes registers that few rows have to spare.
-tune::Config standard_few_blocks(const DeviceProperties& device, const tune::Key& key) {
-  tune::Config config = standard_blocks(device, key);
-  const auto [bits, operands, threads, accesses, rows, f, g, i] = key;
-  if (operands > 1 && accesses > 0) config[2] = static_cast<int>(WeightLoads::early);
-  return config;
-}
-
 /// Codes take more arithmetic than numbers, and it hides behind that of other blocks: many rows get
 /// registers for 1536 threads of a multiprocessor, 1280 with three accesses. On an H200 layer_norm
 /// of 32768 x 4096 bf16 to mxfp8 took 122.9 us without the bound and 113.2 us with it.
@@ -114,36 +106,22 @@ constexpr tune::Space blocks_space(std::string_view name, Standard standard = st
 
 /// The spaces of an operator.
 struct Spaces {
-  tune::Space order, blocks, code_blocks, few_blocks, few_code_blocks;
+  tune::Space order, blocks, code_blocks;
 };
 constexpr Spaces kRmsNorm{order_space("rms_norm", kOrderKnobs), blocks_space("rms_norm.blocks"),
-                          blocks_space("rms_norm.code_blocks", standard_code_blocks),
-                          blocks_space("rms_norm.few_blocks", standard_few_blocks),
-                          blocks_space("rms_norm.few_code_blocks", standard_few_blocks)};
+                          blocks_space("rms_norm.code_blocks", standard_code_blocks)};
 constexpr Spaces kFusedAdd{order_space("fused_add_rms_norm", kOrderKnobs),
                            blocks_space("fused_add_rms_norm.blocks"),
-                           blocks_space("fused_add_rms_norm.code_blocks"),
-                           blocks_space("fused_add_rms_norm.few_blocks", standard_few_blocks),
-                           blocks_space("fused_add_rms_norm.few_code_blocks", standard_few_blocks)};
+                           blocks_space("fused_add_rms_norm.code_blocks")};
 constexpr Spaces kLayerNorm{order_space("layer_norm", kCentredKnobs),
                             blocks_space("layer_norm.blocks"),
-                            blocks_space("layer_norm.code_blocks", standard_code_blocks),
-                            blocks_space("layer_norm.few_blocks", standard_few_blocks),
-                            blocks_space("layer_norm.few_code_blocks", standard_few_blocks)};
+                            blocks_space("layer_norm.code_blocks", standard_code_blocks)};
 
 const Spaces& spaces_of(std::string_view op) {
   for (const Spaces* spaces : {&kFusedAdd, &kLayerNorm}) {
     if (spaces->order.name == op) return *spaces;
   }
   return kRmsNorm;
-}
-
-const tune::Space& blocks_of(const Spaces& spaces, RowOutput output, const DeviceProperties& device,
-                             std::int64_t rows) {
-  constexpr std::int64_t kFewOfSm = 4;
-  const bool few = rows <= device.sm_count * kFewOfSm;
-  if (output == RowOutput::codes) return few ? spaces.few_code_blocks : spaces.code_blocks;
-  return few ? spaces.few_blocks : spaces.blocks;
 }
 
 }  // namespace
@@ -159,9 +137,10 @@ RowOrder choose_row_order(std::string_view op, const DeviceProperties& device,
 
 RowBlocks choose_row_blocks(std::string_view op, RowOutput output, const DeviceProperties& device,
                             const RowBlocksKey& key) {
-  const tune::Space& space = blocks_of(spaces_of(op), output, device, key.rows);
+  const Spaces& spaces = spaces_of(op);
   const tune::Config config =
-      tune::choose(space, device, {key.bits, key.operands, key.threads, key.accesses, key.rows});
+      tune::choose(output == RowOutput::codes ? spaces.code_blocks : spaces.blocks, device,
+                   {key.bits, key.operands, key.threads, key.accesses, key.rows});
   return {config[0], config[1], static_cast<WeightLoads>(config[2]), config[3]};
 }
 

@@ -37,8 +37,7 @@ struct RowBlocks {
   int resident = 0;  ///< blocks that a multiprocessor must hold, which bounds registers; 0: any
 };
 
-/// What a norm writes of a row: rows of codes have records of their own, but for the order. So have
-/// few rows, which wait for memory rather than for bandwidth.
+/// What a norm writes of a row: rows of codes have records of their own, but for the order.
 enum class RowOutput : std::uint8_t { numbers, codes };
 
 /// `op` is rms_norm, fused_add_rms_norm or layer_norm: each has records of its own.

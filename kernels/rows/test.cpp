@@ -16,15 +16,14 @@ using test::Options;
 
 class TunedOperators : public OperatorTest {
  protected:
-  /// Runs with every candidate of the spaces NAME.blocks or NAME.few_blocks: each gives the bits of
-  /// the first.
+  /// Runs with every candidate of the spaces NAME.blocks: each gives the bits of the first.
   void run_blocks(const Operator& op, const std::vector<Array>& inputs,
                   const Options& options = {}) {
     const tune::Watch watch;
     const std::vector<Array> first = run(op, inputs, options);
     int spaces = 0;
     for (const tune::Lookup& lookup : std::vector<tune::Lookup>(watch.lookups())) {
-      if (!lookup.space->name.ends_with("blocks")) continue;
+      if (!lookup.space->name.ends_with(".blocks")) continue;
       ++spaces;
       for (const tune::Config& config :
            tune::candidates(*lookup.space, device.properties(), lookup.key)) {
