@@ -213,7 +213,7 @@ for name in $phases; do
     test) phase test "${TEST_S:-300}" run_tests ;;
     sanitize) phase sanitize "${SANITIZE_S:-240}" sanitize ;;
     compare) phase compare "${COMPARE_S:-120}" measure sanitizer scripts/sanitizer.py --program "$BUILD/tilewright" \
-      --json "$OUT/sanitizer.new" ;;
+      --commit "${COMMIT:-$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)}" --json "$OUT/sanitizer.new" ;;
     bench) phase bench "${BENCH_S:-300}" bench ;;
     peers) phase peers "${PEERS_S:-900}" peers ;;
     *) echo "no phase '$name'; there are build, test, sanitize, compare, bench, peers" >&2 && exit 2 ;;

@@ -70,8 +70,10 @@ TEST_F(Linked, AddsPtxOfTheUsers) {
       assemble(kernel_text(), {90, 'a'}, {.link = {input_of("tripled.ptx", kTripled)}});
   EXPECT_FALSE(made.bytes.empty());
   EXPECT_TRUE(made.assembler.starts_with("nvjitlink ")) << made.assembler;
-  ASSERT_FALSE(made.resources.empty()) << made.log;
-  EXPECT_EQ(made.resources.back().spill_store_bytes, 0);
+  // nvJitLink 13.0 tells of functions, but not of entries.
+  EXPECT_NE(made.log.find("tripled"), std::string::npos) << made.log;
+  for (const EntryResources& entry : made.resources)
+    EXPECT_EQ(entry.spill_store_bytes, 0) << made.log;
 }
 
 TEST_F(Linked, AddsAnObjectFile) {
