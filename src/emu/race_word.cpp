@@ -20,6 +20,8 @@ struct Cell {
   std::uint32_t& reader_pc;
 };
 
+bool is_many_blocks(Record r) { return r.agent() >= kManyBlocks && r.agent() < kInParts; }
+
 bool same_size(std::uint32_t pc, std::uint32_t other) { return ((pc ^ other) & ~kPcMask) == 0; }
 
 /// The strength of several readers together: that of the weakest.
@@ -61,6 +63,11 @@ struct CellAccess {
   bool check_list(Record r) const;
   bool is_before_proxy(Record r) const;
   bool check_blocks(Record r) const;
+  struct WarpEpoch {
+    std::uint32_t warp = 0, epoch = Record::kEpochLimit;
+    bool by_warp = false;
+  };
+  WarpEpoch some_reader(Record r) const;
   void record_other_block(Record r) const;
   void set_reader(std::uint32_t epoch, std::uint32_t block, std::uint32_t agent,
                   std::uint32_t scope, std::uint32_t lanes) const;
@@ -160,14 +167,19 @@ bool CellAccess::check_list(Record r) const {
                      [&](const Reader& reader) { return check_reader(r, reader); });
 }
 
+/// Of a read by no known warp it is enough that something is known of its block.
 bool CellAccess::check_blocks(Record r) const {
-  for (const std::uint32_t block : {r.block(), cell.lanes}) {
-    if (block == a.x.block->number) continue;
-    if (find_block(a.actor.knowledge->foreign, block) != nullptr) continue;
-    const Record of = Record::make(r.epoch(), block, 0, r.scope(), r.mask());
-    return conflict(of, 0, cell.reader_pc, false);
-  }
-  return true;
+  auto check = [&](std::uint32_t block, std::uint32_t warp, bool by_warp) {
+    if (stale(a.x, a.target, block, a.actor)) return true;
+    const Record one = Record::make(r.epoch(), block, warp * 32, r.scope(), r.mask());
+    const Reader reader{one.agent(), r.epoch(), ~std::uint32_t{0}, cell.reader_pc, r.scope(), true};
+    if (by_warp) return check_reader(one, reader);
+    return block == a.x.block->number || find_block(a.actor.knowledge->foreign, block) != nullptr ||
+           conflict(one, 0, cell.reader_pc, false);
+  };
+  const BlockReaders readers = BlockReaders::of(cell.lanes);
+  return check(r.block(), r.agent() - kManyBlocks, readers.last_by_warp) &&
+         check(readers.other, readers.other_warp, readers.other_by_warp);
 }
 
 /// May the asynchronous proxy know of the reads? Of a list that is gone, it must know of the
@@ -205,7 +217,7 @@ bool CellAccess::check_readers() const {
   }
   if (r.agent() == kReaderList) return check_list(r);
   if (is_exempt(a, r, cell.reader_pc)) return true;
-  if (r.agent() == kManyBlocks) return check_blocks(r);
+  if (is_many_blocks(r)) return check_blocks(r);
   if (r.agent() != kManyWarps) return check_reader(r, reader_of(r));
   return each_of_many(r, [&](const Reader& reader) { return check_reader(r, reader); });
 }
@@ -239,7 +251,7 @@ void CellAccess::record_read() const {
     start_readers();
     return;
   }
-  if (!mine(r) || r.agent() == kManyBlocks) {
+  if (!mine(r) || is_many_blocks(r)) {
     record_other_block(r);
     return;
   }
@@ -270,17 +282,36 @@ bool CellAccess::knows_readers(Record r) const {
   return knows(r, reader_of(r), unknown);
 }
 
-/// Two blocks have read the word: the record names one, `lanes` the other that read it later.
-void CellAccess::record_other_block(Record r) const {
-  const std::uint32_t number = a.x.block->number, pc = cell.reader_pc;
-  const bool many = r.agent() == kManyBlocks;
-  std::uint32_t one = r.block(), other = number;
-  if (many) {
-    const bool there = one == number || cell.lanes == number;
-    if (!there) one = cell.lanes;
-    if (there) other = cell.lanes;
+/// One of the warps that read, where it can be told.
+CellAccess::WarpEpoch CellAccess::some_reader(Record r) const {
+  const Grid& grid = *a.x.grid;
+  if (r.block() - grid.first_number >= grid.blocks) return {};
+  if (is_many_blocks(r)) {
+    const bool by_warp = BlockReaders::of(cell.lanes).last_by_warp;
+    return {r.agent() - kManyBlocks, r.epoch(), by_warp};
   }
-  set_reader(r.epoch(), one, kManyBlocks, weakest(r.scope(), scope()), other);
+  if (r.agent() == kManyWarps) {
+    return {static_cast<std::uint32_t>(std::countr_zero(cell.lanes)), r.epoch(), true};
+  }
+  const auto* list = r.agent() == kReaderList ? list_of(r) : nullptr;
+  const Reader one = list != nullptr ? list->front() : reader_of(r);
+  if (one.agent >= grid.threads()) return {};
+  return {one.agent / 32, one.epoch, one.scope == r.scope()};
+}
+
+/// Several blocks have read the word, this one last. A warp whose reads are stronger than those of
+/// all together is not kept: they need not be ordered before a strong write.
+void CellAccess::record_other_block(Record r) const {
+  const std::uint32_t pc = cell.reader_pc, together = weakest(r.scope(), scope());
+  const WarpEpoch before = some_reader(r);
+  BlockReaders readers{r.block(), before.warp, before.by_warp, false};
+  if (mine(r)) readers = BlockReaders::of(cell.lanes);
+  readers.other_by_warp = readers.other_by_warp && r.scope() == together;
+  readers.last_by_warp = is_thread() && scope() == together;
+  const std::uint32_t warp = is_thread() ? a.actor.agent / 32 : 0;
+  const std::uint32_t epoch = is_thread() ? a.actor.epoch : Record::kEpochLimit;
+  set_reader(std::min(epoch, before.epoch), a.x.block->number, kManyBlocks + warp, together,
+             readers.lanes());
   if (!same_size(pc, a.pc)) cell.reader_pc |= ~kPcMask;  // the size of no access
 }
 

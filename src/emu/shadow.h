@@ -43,8 +43,29 @@ constexpr std::uint32_t kPairs = 0xc00;
 /// Of a word whose parts have records of their own. The epoch is out of reach and the block the
 /// last of those that accessed a part: settled only if all parts are.
 constexpr std::uint32_t kInParts = 0xbff;
-constexpr std::uint32_t kManyBlocks = 0xbfe;  ///< `lanes` is another block's number
-constexpr std::uint32_t kAgents = 0xbfe;
+/// From here on, plus the warp of the block that read last. `lanes` is a BlockReaders; neither of
+/// the two blocks read in an epoch before the record's.
+constexpr std::uint32_t kManyBlocks = 0xbdf;
+constexpr std::uint32_t kAgents = kManyBlocks;
+
+/// Of the blocks that read a word, the last is the record's, and one that read before is kept.
+struct BlockReaders {
+  std::uint32_t other = 0, other_warp = 0;
+  bool other_by_warp = false, last_by_warp = false;  ///< else of no known warp
+
+  static BlockReaders of(std::uint32_t lanes) {
+    return {lanes & Record::kBlockLimit, lanes >> kWarpShift & 31, (lanes & kOtherByWarp) != 0,
+            (lanes & kLastByWarp) != 0};
+  }
+  std::uint32_t lanes() const {
+    return other | other_warp << kWarpShift | (other_by_warp ? kOtherByWarp : 0) |
+           (last_by_warp ? kLastByWarp : 0);
+  }
+
+ private:
+  static constexpr int kWarpShift = 24;
+  static constexpr std::uint32_t kOtherByWarp = 1U << 29, kLastByWarp = 1U << 30;
+};
 
 /// Where an access stands for reports, together with the size of a strong one: strong accesses that
 /// overlap without covering each other race.

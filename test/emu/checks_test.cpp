@@ -525,6 +525,26 @@ std::vector<Row> cluster_init_rows() {
   };
 }
 
+/// The first warp of each block of a cluster reads a word; the second one's arrival shows the
+/// block's reads to the cluster. `before`: what they do between. Then a thread of block 0 writes
+/// it.
+std::vector<Row> cluster_reader_rows() {
+  auto readers = [](const std::string& before, std::uint32_t blocks) {
+    const std::string text =
+        "setp.lt.u32 %p1, %r0, 32;\n@%p1 ld.global.u32 %r4, [%rd0];\n" + before +
+        "@%p1 bra RELAXED;\nbarrier.cluster.arrive.release.aligned;\nbra ARRIVED;\n"
+        "RELAXED:\nbarrier.cluster.arrive.relaxed.aligned;\nARRIVED:\nbar.sync 0;\n"
+        "barrier.cluster.wait.acquire.aligned;\nor.b32 %r5, %r0, %r1;\n"
+        "setp.eq.u32 %p2, %r5, 0;\n@%p2 st.global.u32 [%rd0], 7;\n";
+    return test::Kernel{text, "", {4}, {blocks, 1, 1}, {64, 1, 1}, {blocks, 1, 1}};
+  };
+  return {
+      {"readers of eight blocks behind a barrier of each", readers("bar.sync 0;\n", 8), ""},
+      {"two blocks of which a warp that did not read releases", readers("", 2), "race"},
+      {"eight blocks of which a warp that did not read releases", readers("", 8), "race"},
+  };
+}
+
 std::vector<Row> overtaken_rows() {
   const std::string fence = "fence.proxy.async.shared::cta;\n", checks = "all,overtaken_read";
   return {
@@ -551,6 +571,8 @@ INSTANTIATE_TEST_SUITE_P(Memory, Check, testing::ValuesIn(memory_rows()), test::
 INSTANTIATE_TEST_SUITE_P(Races, Check, testing::ValuesIn(race_rows()), test::test_name);
 INSTANTIATE_TEST_SUITE_P(Halves, Check, testing::ValuesIn(half_rows()), test::test_name);
 INSTANTIATE_TEST_SUITE_P(ClusterInit, Check, testing::ValuesIn(cluster_init_rows()),
+                         test::test_name);
+INSTANTIATE_TEST_SUITE_P(ClusterReaders, Check, testing::ValuesIn(cluster_reader_rows()),
                          test::test_name);
 INSTANTIATE_TEST_SUITE_P(Invalidation, Check, testing::ValuesIn(invalidation_rows()),
                          test::test_name);
