@@ -69,7 +69,7 @@ class Collector {
     run(op_, setting, options, {}, [&](const emu::Launch& launch, const emu::LaunchReport&) {
       ptx::Module module = launch.program.code->module;
       const std::string key = signature(launch.entry, ptx::print(module));
-      if (!key.empty()) add(key, {setting, launch.entry});
+      if (!key.empty()) add(key, {setting, launch.entry, launch.block.count()});
     });
   }
 
@@ -83,7 +83,7 @@ class Collector {
     std::vector<Sample>& samples = forms_[at->second].samples;
     const bool known = std::any_of(samples.begin(), samples.end(), [&](const Sample& other) {
       return other.setting.problem == sample.setting.problem &&
-             other.setting.space == sample.setting.space;
+             other.setting.space == sample.setting.space && other.threads == sample.threads;
     });
     if (!known) samples.push_back(std::move(sample));  // what one does not show, another may
   }

@@ -33,6 +33,7 @@ bool run(const Operator& op, const Setting& setting, const emu::Options& options
 struct Sample {
   Setting setting;
   std::string entry;
+  std::uint64_t threads = 0;  ///< of a block
 };
 /// Its text, and the lines of that which run; nothing may be reported.
 struct Ran {
@@ -42,7 +43,8 @@ struct Ran {
 Ran run_sample(const Operator& op, const Sample& sample);
 
 /// Kernels with the same statements of synchronisation in the same order. A sample a problem with
-/// the standard configuration, and the first of those that a search may take.
+/// the standard configuration, and for each size of blocks the first of those that a search may
+/// take: a warp of few has more to do.
 struct Form {
   std::string name;  ///< without sizes; "moe_dispatch_replicated form 2"
   std::vector<Sample> samples;

@@ -38,8 +38,8 @@ constexpr Extra kExtra[] = {
 /// Problems whose plans look up more spaces, with many choices a warp.
 constexpr Extra kMoreKinds[] = {
     {"moe_dispatch", "T=256,K=8,H=128,x=bf16,experts=16,variant=decode"},
-    {"moe_dispatch", "T=256,K=8,H=128,x=bf16,experts=16,variant=decode_dependent"},
-    {"moe_dispatch", "T=1024,K=8,H=128,x=bf16,experts=16,variant=prefill"}};
+    {"moe_dispatch", "T=512,K=8,H=128,x=bf16,experts=16,variant=decode_dependent"},
+    {"moe_dispatch", "T=2048,K=8,H=128,x=bf16,experts=16,variant=prefill"}};
 
 constexpr std::uint64_t kMostSteps = 2'000'000;  // a fraction of a second
 
