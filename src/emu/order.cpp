@@ -73,8 +73,10 @@ void for_each_word(Exec& x, const Inst& in, int operand, Each each) {
     }
     if (space == Space::local || space == Space::param) continue;
     const auto bytes = static_cast<std::uint32_t>(in.info->bytes);
-    for (int i = 0; i < in.info->vec; ++i)
-      each(lane, word_key(x, space, at + bytes * static_cast<std::uint32_t>(i), bytes));
+    for (int i = 0; i < in.info->vec; ++i) {
+      const std::uint64_t offset = std::uint64_t{bytes} * static_cast<std::uint32_t>(i);
+      each(lane, word_key(x, space, at + offset, bytes));
+    }
   }
 }
 
