@@ -82,7 +82,7 @@ TEST_F(Pooling, CutsRowsBeforeTheNorm) {
 }
 
 TEST_F(Pooling, LeavesOutMaskedRowsAndWhatIsInThem) {
-  std::vector<double> values(6 * 8, 1.0), keep{1, 0, 7, 0, 0, 0};
+  std::vector<double> values(std::size_t{6} * 8, 1.0), keep{1, 0, 7, 0, 0, 0};
   for (std::size_t j = 0; j < 8; ++j)
     values[8 + j] = NAN;
   for (Type type : {u8, s32}) {
@@ -96,8 +96,8 @@ TEST_F(Pooling, LeavesOutMaskedRowsAndWhatIsInThem) {
 
 /// A running sum over the batch would lose the small sequence after the large one.
 TEST_F(Pooling, KeepsSmallSequencesBesideLargeOnes) {
-  std::vector<double> values(64 * 8, 1e4);
-  for (std::size_t i = 32 * 8; i < values.size(); ++i)
+  std::vector<double> values(std::size_t{64} * 8, 1e4);
+  for (std::size_t i = std::size_t{32} * 8; i < values.size(); ++i)
     values[i] = 1e-3;
   const Array out =
       run(op, {make_array("hidden", f32, {64, 8}, values), bounds({0, 32, 64})}).front();
@@ -131,7 +131,7 @@ TEST_F(Pooling, GivesUnitVectors) {
 
 TEST_F(Pooling, KeepsZerosInfinitiesAndNan) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
-  std::vector<double> values(3 * 4, 0.0);
+  std::vector<double> values(std::size_t{3} * 4, 0.0);
   values[4] = kInf;
   values[9] = NAN;
   const std::vector<Array> given{make_array("hidden", f32, {3, 4}, values), bounds({0, 1, 2, 3})};
@@ -162,10 +162,11 @@ TEST_F(Pooling, KeepsInfinitiesOfLongSequences) {
 TEST_F(Pooling, TakesStridesAndAlignments) {
   for (const char* mode : {"mean", "cls"}) {
     for (std::int64_t padding : {1, 8}) {
-      for (std::int64_t offset : {0, 1})
+      for (std::int64_t offset : {0, 1}) {
         run(op, {random("hidden", bf16, {9, 96}), bounds({0, 2, 9})},
             {{"mode", mode}, {"normalize", "true"}},
             Placement{.row_padding = padding, .offset_elems = offset});
+      }
     }
   }
 }
