@@ -275,5 +275,5 @@ def main(doc, cases, packages=()):
                   f"{time.monotonic() - start:.1f} s", flush=True)
             if arguments.json:
                 write(arguments.json, rows, arguments.commit, packages)
-    print(summary(rows))
-    sys.exit(1 if failed else 0)
+    print(summary(rows) if rows else "nothing was measured")
+    sys.exit(0 if rows and not failed else 1)

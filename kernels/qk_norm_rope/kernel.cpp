@@ -60,7 +60,7 @@ class QkKernel {
     if (t_.slot_mapping) slot_number.emplace(load_of_token(*t_.slot_mapping, first));
     Turn turn;
     if (position) turn = load_turn(first, (*position)[0]);
-    if (c_.early) load_before(heads, weights, turn, slot_number);
+    if (c_.early) load_before(heads, weights, slot_number);
     std::optional<CacheSlot> slot;
     if (slot_number) slot.emplace(cache_slot(*t_.key_cache, (*slot_number)[0].get()));
     for (Fragment& weight : weights)
@@ -181,15 +181,13 @@ class QkKernel {
 
   /// Everything else that is loaded is on its way before a head is used.
   void load_before(const std::vector<std::vector<Piece>>& heads,
-                   const std::vector<Fragment>& weights, const Turn& turn,
+                   const std::vector<Fragment>& weights,
                    const std::optional<Fragment>& slot) const {
     std::vector<Fragment> first, others = weights;
     for (const std::vector<Piece>& pieces : heads) {
       for (const Piece& piece : pieces)
         add_used_first(piece, first);
     }
-    for (const std::vector<Fragment>* each : {&turn.cosines, &turn.sines})
-      others.insert(others.end(), each->begin(), each->end());
     if (slot) others.push_back(*slot);
     loaded_together(first, others);
   }

@@ -68,8 +68,8 @@ struct QkConfig {
   int threads = 128;
   int heads = 1;     ///< that a thread takes part in, of one token: they share weights and angles
   int resident = 0;  ///< blocks that a multiprocessor must hold, which bounds registers; 0: any
-  /// Weights and angles are loaded with the heads for certain, so that few tokens wait for memory
-  /// once: takes registers.
+  /// Weights are loaded with the heads for certain, so that few tokens wait for memory once: takes
+  /// registers. Not with a rotation.
   bool early = false;
   friend bool operator==(const QkConfig&, const QkConfig&) = default;
 };
