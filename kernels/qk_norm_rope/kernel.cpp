@@ -60,7 +60,7 @@ class QkKernel {
     if (t_.slot_mapping) slot_number.emplace(load_of_token(*t_.slot_mapping, first));
     Turn turn;
     if (position) turn = load_turn(first, (*position)[0]);
-    if (c_.early) load_before(heads, weights, slot_number);
+    if (c_.early) load_before(heads, weights);
     std::optional<CacheSlot> slot;
     if (slot_number) slot.emplace(cache_slot(*t_.key_cache, (*slot_number)[0].get()));
     for (Fragment& weight : weights)
@@ -171,25 +171,15 @@ class QkKernel {
     return load_if(head.exists, numbers(head.token), 1);
   }
 
-  /// The registers of a head that are used first: those where its sum begins, or any of them.
-  void add_used_first(const Piece& piece, std::vector<Fragment>& first) const {
-    const int step =
-        c_.norm ? c_.vector_elems : std::min(piece.stored.elements_per_word(), c_.vector_elems);
-    for (int i = 0; i < c_.vector_elems; i += step)
-      first.push_back(piece.stored.part(i, step));
-  }
-
-  /// Everything else that is loaded is on its way before a head is used.
+  /// The weights are on their way before a head's sum begins.
   void load_before(const std::vector<std::vector<Piece>>& heads,
-                   const std::vector<Fragment>& weights,
-                   const std::optional<Fragment>& slot) const {
-    std::vector<Fragment> first, others = weights;
+                   const std::vector<Fragment>& weights) const {
+    std::vector<Fragment> first;
     for (const std::vector<Piece>& pieces : heads) {
       for (const Piece& piece : pieces)
-        add_used_first(piece, first);
+        first.push_back(piece.stored);
     }
-    if (slot) others.push_back(*slot);
-    loaded_together(first, others);
+    loaded_together(first, weights);
   }
 
   /// Keys as they are stored in k_out, values as they came: as they are, or as codes.
