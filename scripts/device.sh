@@ -142,6 +142,7 @@ sanitize() {
   return $bad
 }
 
+commit() { echo "${COMMIT:-$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)}"; }
 gpu() { nvidia-smi --query-gpu="$1" --format=csv,noheader -i "${DEVICE#cuda:}" 2>/dev/null | head -n 1; }
 
 # measure NAME COMMAND...: a program that writes NAME.json in OUT, in place of what was there only if it ends well.
@@ -162,7 +163,7 @@ measure() {
 bench() {
   local assembler commit device driver name programs bad=0
   assembler=$(ptxas --version 2>/dev/null | sed -n 's/.*release [0-9.]*, V/ptxas /p')
-  commit=${COMMIT:-$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)}
+  commit=$(commit)
   device=$(gpu name) driver=$(gpu driver_version)
   programs=$(cd "$BUILD/bench" && ls -- *_bench | sed 's/_bench$//' | grep -vx gemm)
   for name in ${BENCHES:-operators maths gemm compile_time $programs}; do
@@ -192,7 +193,7 @@ peers() {
   local bad=0 commit family file workers
   export PYTHONPATH="$BUILD/python${PYTHONPATH:+:$PYTHONPATH}"
   python3 -c 'import tilewright, torch, triton' || { echo "not run: python3 lacks the package, PyTorch or Triton"; return 0; }
-  commit=${COMMIT:-$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)}
+  commit=$(commit)
   workers=$(($(nproc) > 2 ? $(nproc) - 2 : 1))
   for family in ${PEERS:-call_cost norms quantisation activations moe copies kda}; do
     file=$OUT/${family}_peers.json
@@ -213,7 +214,7 @@ for name in $phases; do
     test) phase test "${TEST_S:-300}" run_tests ;;
     sanitize) phase sanitize "${SANITIZE_S:-240}" sanitize ;;
     compare) phase compare "${COMPARE_S:-120}" measure sanitizer scripts/sanitizer.py --program "$BUILD/tilewright" \
-      --commit "${COMMIT:-$(git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)}" --json "$OUT/sanitizer.new" ;;
+      --commit "$(commit)" --json "$OUT/sanitizer.new" ;;
     bench) phase bench "${BENCH_S:-300}" bench ;;
     peers) phase peers "${PEERS_S:-900}" peers ;;
     *) echo "no phase '$name'; there are build, test, sanitize, compare, bench, peers" >&2 && exit 2 ;;
