@@ -53,10 +53,14 @@ struct Object {
 Object find_object(Exec& x, unsigned lane, Place8 p);
 void check_init(Exec& x, unsigned lane, const ShadowTarget& target, const Mbarrier& m);
 
-/// The warp's entry among those who used the mbarrier.
-MbarrierUser& own_user(const Exec& x, Mbarrier& m) {
+/// Whether mbarrier.inval is held against who used the mbarrier.
+bool checks_users(const Exec& x) { return race_checked(x) && x.checks(Kind::race); }
+
+/// Lanes use the mbarrier.
+void add_users(const Exec& x, Mbarrier& m, std::uint32_t mask) {
+  if (!checks_users(x)) return;
   const std::size_t rank = x.block->number - x.block->cluster->number;
-  return m.users.of_warp(rank * Clock::kWarps + x.warp->id);
+  m.users.of_warp(rank * Clock::kWarps + x.warp->id).add(mask, x.pc, x.warp->clocks.epoch);
 }
 
 /// The mbarrier, used by a lane.
@@ -64,7 +68,7 @@ Mbarrier* use(Exec& x, unsigned lane, Place8 p) {
   const Object object = find_object(x, lane, p);
   if (object.barrier == nullptr) return nullptr;
   note(x, lane, p, object.at, Access::atomic, Strength::cluster);
-  own_user(x, *object.barrier).add(lane, x.pc, x.warp->clocks.epoch[lane]);
+  add_users(x, *object.barrier, 1U << lane);
   return object.barrier;
 }
 
@@ -112,7 +116,7 @@ void initialize(Exec& x, const Inst& in, unsigned lane, Place8 p) {
 
 /// Nobody may use the object later than this.
 void check_users(Exec& x, unsigned lane, const ShadowTarget& target, const Mbarrier& m) {
-  if (!race_checked(x) || !x.checks(Kind::race)) return;
+  if (!checks_users(x)) return;
   const Actor actor = thread_actor(x, lane);
   for (std::size_t warp = 0; warp < m.users.all().size(); ++warp) {
     const MbarrierUser& user = m.users.all()[warp];
@@ -189,8 +193,7 @@ Mbarrier* find_together(Exec& x, Place8 p) {
   const Object object = find_object(x, ends.first, p);
   if (object.barrier == nullptr) return nullptr;
   note(x, ends.first, p, object.at, Access::atomic, Strength::cluster);
-  MbarrierUser& user = own_user(x, *object.barrier);
-  for_lanes(x.mask, [&](unsigned lane) { user.add(lane, x.pc, x.warp->clocks.epoch[lane]); });
+  add_users(x, *object.barrier, x.mask);
   if (ends.last == ends.first) return object.barrier;
   check_init(x, ends.last, object.at.target, *object.barrier);
   note(x, ends.last, p, object.at, Access::atomic, Strength::cluster);

@@ -16,11 +16,13 @@ struct MbarrierUser {
   std::uint32_t pc = 0;
   std::array<std::uint32_t, 32> epoch{};
 
-  void add(unsigned lane, std::uint32_t at, std::uint32_t when) {
+  /// `when` has the epoch of each lane.
+  void add(std::uint32_t mask, std::uint32_t at, const std::array<std::uint32_t, 32>& when) {
     if (at != pc) lanes = 0;
     pc = at;
-    lanes |= 1U << lane;
-    epoch[lane] = when;
+    lanes |= mask;
+    for (std::size_t l = 0; l < epoch.size(); ++l)
+      epoch[l] = (mask >> l & 1) != 0 ? when[l] : epoch[l];
   }
 };
 
