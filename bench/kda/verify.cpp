@@ -2,6 +2,7 @@
 // Measures kda_conv_verify on a GPU: 96 shapes beside Triton's best and the ceilings of the same
 // run, and many repeats that must give the same bits.
 #include "bench/kda/shapes.h"
+#include "tune/repeats.h"
 
 #include <algorithm>
 #include <array>
@@ -217,32 +218,6 @@ class Bench {
     return list;
   }
 
-  /// Adds to `count` the 32-bit words in which two tensors differ.
-  tw::PreparedLaunch difference(const tw::View& a, const tw::View& b, const tw::View& count) {
-    auto body = [](const tw::Tensor& x, const tw::Tensor& y, const tw::Tensor& sum) {
-      tw::Value i = tw::block_idx().x * 256 + tw::thread_idx().x;
-      tw::if_(i < tw::to_value(x.shape()[0].value()),
-              [&] { tw::if_(x(i).load() != y(i).load(), [&] { tw::red_add(sum(0), 1); }); });
-    };
-    tw::TensorArg arg = tw::tensor_arg(a), count_arg = tw::tensor_arg(count);
-    tw::Kernel kernel = tw::compile(
-        device_, tw::trace({.name = "difference", .target = device_.target(), .block = {256, 1, 1}},
-                           body, arg, arg, count_arg));
-    tw::Parameters parameters;
-    tw::pack(parameters, arg, a);
-    tw::pack(parameters, arg, b);
-    tw::pack(parameters, count_arg, count);
-    tw::LaunchConfig config;
-    config.grid.x = static_cast<int>((a.shape[0] + 255) / 256);
-    config.block.x = 256;
-    return kernel.prepare(config, parameters);
-  }
-
-  static tw::View as_words(const tw::View& view) {
-    std::int64_t words[] = {tw::size_bytes(view) / 4};
-    return tw::make_view(view.address, tw::s32, words);
-  }
-
   /// Restores conv_state, runs, compares with the first run, over and over.
   void repeats() {
     Shape shape{4, 2, 3};
@@ -251,8 +226,8 @@ class Bench {
       pool_.clear();
       tw::KdaConvVerifyTensors set = take_set(pool_, shape);
       fill_random(set);
-      tw::View count = pool_.take(tw::s32, {1});
-      tw::fill(count.address, std::byte{0}, 4, stream_);
+      tw::View count = pool_.take(tw::u64, {1});
+      tw::fill(count.address, std::byte{0}, 8, stream_);
       tw::View initial = pool_.take(tw::f32, {tw::size(set.conv_state)});
       tw::copy_on_device(initial.address, set.conv_state.address, tw::size_bytes(initial), stream_);
       tw::PreparedLaunch op = prepare(
@@ -261,9 +236,11 @@ class Bench {
       std::vector<tw::PreparedLaunch> checks;
       for (const tw::View& view : {set.out, *set.intermediate_states_buffer,
                                    *set.intermediate_conv_window, set.conv_state}) {
-        tw::View words = as_words(view), first = pool_.take(tw::s32, {words.shape[0]});
-        tw::copy_on_device(first.address, words.address, tw::size_bytes(words), stream_);
-        checks.push_back(difference(words, first, count));
+        const std::int64_t bytes = tw::size_bytes(view);
+        tw::View first = pool_.take(tw::s32, {bytes / 4});
+        tw::copy_on_device(first.address, view.address, bytes, stream_);
+        checks.push_back(tw::tune::prepare_comparison(device_, view.address, first.address, bytes,
+                                                      count.address));
       }
       constexpr int kInGraph = 100;
       tw::Graph graph = tw::Graph::capture(stream_, [&] {
@@ -278,11 +255,11 @@ class Bench {
       for (int done = 0; done < options_.repeats; done += kInGraph)
         graph.launch(stream_);
       stream_.synchronize();
-      std::vector<std::byte> bytes(4);
+      std::vector<std::byte> bytes(8);
       tw::copy_to_host(bytes, count.address, stream_);
       stream_.synchronize();
-      int different = 0;
-      std::memcpy(&different, bytes.data(), 4);
+      std::uint64_t different = 0;
+      std::memcpy(&different, bytes.data(), 8);
       Row row{"repeats " + name_of(shape),
               0,
               {{"repeats", static_cast<double>(options_.repeats)},

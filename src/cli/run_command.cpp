@@ -8,6 +8,7 @@
 #include "cli/program.h"
 #include "cli/text.h"
 #include "cli/whole_number.h"
+#include "tune/repeats.h"
 
 #include <algorithm>
 #include <memory>
@@ -27,6 +28,7 @@ struct Request {
   Timed timed = Timed::on;
   emu::Counting counting = emu::Counting::off;
   std::uint64_t seed = 0;
+  std::uint64_t repeats = 0;
   Format format = Format::text;
 };
 
@@ -39,6 +41,7 @@ struct Outcome {
   emu::Counters counters;  ///< of the last kernel, on an emulated device
   std::uint64_t steps = 0;
   std::vector<CheckResult> checks;
+  tune::Repeats repeats;
   std::optional<Measurement> measurement;
 };
 
@@ -55,16 +58,41 @@ bool out_of_bounds(const Outcome& outcome) {
       [](const emu::Diagnostic& each) { return each.kind == emu::Kind::out_of_bounds; });
 }
 
+emu::Options options_of(const Request& request, std::uint64_t seed) {
+  emu::Options options;
+  options.counters = request.counting;
+  options.seed = seed;
+  return options;
+}
+
+/// In the emulator a launch repeats under the schedules of the seeds that follow, up to one with
+/// findings.
+void repeat_schedules(const Device& device, const Request& request, const Inputs& inputs,
+                      Outcome& outcome) {
+  std::vector<std::uint64_t> differing(outcome.outputs.size());
+  for (std::uint64_t i = 1; i <= request.repeats && outcome.findings.empty(); ++i) {
+    device.set_options(options_of(request, request.seed + i));
+    const Stream stream(device);
+    const tune::Session session(device, inputs, inputs.wanted(request.wanted));
+    session.launch(stream);
+    stream.synchronize();
+    outcome.findings = device.take_findings();
+    const std::vector<Array> outputs = session.outputs();
+    for (std::size_t j = 0; j < outputs.size(); ++j)
+      if (outputs[j].bytes != outcome.outputs[j].bytes) ++differing[j];
+    ++outcome.repeats.launches;
+  }
+  for (std::size_t j = 0; j < differing.size(); ++j) {
+    if (differing[j] != 0)
+      outcome.repeats.differences.push_back({outcome.outputs[j].name, differing[j]});
+  }
+}
+
 Outcome execute(const Program& program, const Request& request, const Inputs& inputs) {
   const Device device = open_device(request);
   const bool emulated = device.kind() == DeviceKind::emulated;
-  if (emulated) {
-    emu::Options options;
-    options.counters = request.counting;
-    options.seed = request.seed;
-    device.set_options(options);
-  }
-  Outcome outcome{device.id(), device.properties().name, {}, {}, {}, 0, {}, {}};
+  if (emulated) device.set_options(options_of(request, request.seed));
+  Outcome outcome{device.id(), device.properties().name, {}, {}, {}, 0, {}, {}, {}};
   {
     const Stream stream(device);
     const tune::Session session(device, inputs, inputs.wanted(request.wanted));
@@ -80,6 +108,12 @@ Outcome execute(const Program& program, const Request& request, const Inputs& in
       outcome.checks = check_outputs(inputs, session.arguments(), outcome.outputs);
     }
   }
+  if (emulated) {
+    repeat_schedules(device, request, inputs, outcome);
+  } else if (request.repeats > 0) {
+    outcome.repeats = tune::repeat(Stream(device), inputs, inputs.wanted(request.wanted),
+                                   static_cast<std::int64_t>(request.repeats));
+  }
   if (!emulated && request.timed == Timed::on) {
     outcome.measurement = measure(device, inputs, inputs.wanted(request.wanted), program.operators);
   }
@@ -89,6 +123,14 @@ Outcome execute(const Program& program, const Request& request, const Inputs& in
 bool is_output(const Outcome& outcome, const std::string& name) {
   return std::any_of(outcome.outputs.begin(), outcome.outputs.end(),
                      [&name](const Array& array) { return array.name == name; });
+}
+
+std::string repeats_text(const tune::Repeats& repeats) {
+  std::string text = "repeats   " + grouped(static_cast<std::uint64_t>(repeats.launches));
+  if (repeats.differences.empty()) return text + ", all of the same bits\n";
+  for (const tune::Repeats::Difference& each : repeats.differences)
+    text += "; " + each.output + " DIFFERS, " + grouped(each.count) + " times";
+  return text + "\n";
 }
 
 std::string summary_text(const Request& request, const Inputs& inputs, const Outcome& outcome) {
@@ -107,6 +149,7 @@ std::string summary_text(const Request& request, const Inputs& inputs, const Out
     text += "check     " + text_of(check) + "\n";
   if (request.check == Check::on && out_of_bounds(outcome))
     text += "check     not done: accesses were out of bounds\n";
+  if (outcome.repeats.launches > 0) text += repeats_text(outcome.repeats);
   if (outcome.measurement) text += "time      " + text_of(*outcome.measurement) + "\n";
   if (outcome.steps > 0) {
     text += "executed  " + totals_text(outcome.counters, outcome.steps) + "\n";
@@ -139,6 +182,11 @@ Json summary_json(const Request& request, const Inputs& inputs, const Outcome& o
     for (const CheckResult& check : outcome.checks)
       json["checks"].push_back(json_of(check));
   }
+  if (outcome.repeats.launches > 0) {
+    json["repeats"] = {{"launches", outcome.repeats.launches}, {"differences", Json::object()}};
+    for (const tune::Repeats::Difference& each : outcome.repeats.differences)
+      json["repeats"]["differences"][each.output] = each.count;
+  }
   if (outcome.measurement) json["time"] = json_of(*outcome.measurement);
   json["findings"] = json_of(outcome.findings);
   if (outcome.steps > 0) json["steps"] = outcome.steps;
@@ -156,7 +204,8 @@ void run(Program& program, const Request& request) {
     print(summary_text(request, inputs, outcome));
   }
   program.exit = exit_of(outcome.findings);
-  if (program.exit == Exit::right && !all_right(outcome.checks)) {
+  if (program.exit == Exit::right &&
+      !(all_right(outcome.checks) && outcome.repeats.differences.empty())) {
     program.exit = Exit::comparison_failed;
   }
 }
@@ -182,6 +231,11 @@ void add_run_command(CLI::App& app, Program& program) {
   command->add_flag_callback(
       "--counters", [request] { request->counting = emu::Counting::on; },
       "Count executions, sectors and bank conflicts in the emulator");
+  command
+      ->add_option("--repeats", request->repeats,
+                   "Launch so many times more, in the emulator with the next seeds; exit code 1 "
+                   "where an output's bits are not always the same")
+      ->check(whole_number(0, 1'000'000'000));
   command->add_option("--seed", request->seed, "Schedule of the emulator")->check(whole_number());
   add_json_flag(*command, request->format);
   command->callback([&program, request] { run(program, *request); });

@@ -143,6 +143,15 @@ std::vector<Array> Session::outputs() const {
   return arrays;
 }
 
+std::vector<Session::Place> Session::written() const {
+  std::vector<Place> places;
+  for (const Tensor& tensor : tensors_) {
+    if (tensor.role != Role::input)
+      places.push_back({tensor.name, tensor.memory.address(), tensor.memory.size_bytes});
+  }
+  return places;
+}
+
 std::int64_t Session::size_bytes() const {
   std::int64_t total = 0;
   for (const Tensor& tensor : tensors_)

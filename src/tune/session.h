@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -57,6 +58,13 @@ class Session {
   const Arguments& arguments() const { return arguments_; }
   /// Outputs, and inouts as they are now.
   std::vector<Array> outputs() const;
+  /// Where they are.
+  struct Place {
+    std::string_view name;
+    DeviceAddress address = 0;
+    std::int64_t size_bytes = 0;
+  };
+  std::vector<Place> written() const;
   std::int64_t size_bytes() const;  ///< of all tensors
 
  private:

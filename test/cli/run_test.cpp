@@ -130,6 +130,34 @@ TEST(Run, CountersAreTotalsAndRows) {
   EXPECT_FALSE(counters["instructions"].empty());
 }
 
+TEST(Run, RepeatsUnderFurtherSchedules) {
+  const Folder folder;
+  const Outcome same =
+      tilewright(folder, "run tile_copy --problem M=4,N=4,src=f32 --repeats 3 --device emu:sm_90a");
+  EXPECT_EQ(same.code, 0) << same.err;
+  EXPECT_NE(same.out.find("repeats   3, all of the same bits\n"), std::string::npos) << same.out;
+  const std::string run =
+      "run moe_dispatch --problem T=64,K=8,H=64,x=bf16,experts=16,variant=prefill,order=unordered"
+      " --repeats 2 --device emu:sm_90a";
+  const Outcome different = tilewright(folder, run);
+  EXPECT_EQ(different.code, 1) << different.err;
+  EXPECT_NE(different.out.find("repeats   2; x_perm DIFFERS, 2 times; slot DIFFERS, 2 times\n"),
+            std::string::npos)
+      << different.out;
+  const auto json = nlohmann::json::parse(tilewright(folder, run + " --json").out)["repeats"];
+  EXPECT_EQ(json["launches"], 2);
+  EXPECT_EQ(json["differences"]["slot"], 2);
+}
+
+TEST(Run, RepeatsEndWithTheFirstFinding) {
+  const Folder folder;
+  const Outcome outcome = with_scale(folder,
+                                     "run scale --problem N=64 --set defect=out_of_bounds "
+                                     "--repeats 5 --device emu:sm_90a");
+  EXPECT_EQ(outcome.code, 3) << outcome.err;
+  EXPECT_EQ(outcome.out.find("repeats"), std::string::npos) << outcome.out;
+}
+
 TEST(Run, NoElementsAreLegal) {
   const Folder folder;
   const Outcome outcome = with_scale(folder, "run scale --problem N=0 --check --device emu:sm_90a");
