@@ -175,9 +175,9 @@ TEST_F(MoeDispatch, TakesScalesOfAnyStrides) {
   given.push_back(scales);
   std::vector<Array> expected = run(dispatch, given, MoeDispatch::options(p));
   std::size_t used = static_cast<std::size_t>(to_doubles(expected[6])[0]) * 12;
-  std::vector<std::byte> copied = download<std::byte>(out_scales);
-  EXPECT_TRUE(std::equal(copied.begin(), copied.begin() + static_cast<std::ptrdiff_t>(used),
-                         expected[7].bytes.begin()));
+  std::vector<std::byte> copied(used);  // what is behind these rows has no values
+  out_scales.download(copied);
+  EXPECT_TRUE(std::equal(copied.begin(), copied.end(), expected[7].bytes.begin()));
 }
 
 TEST_F(MoeDispatch, CopiesTheBitsOfNan) {
