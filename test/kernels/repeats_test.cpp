@@ -25,8 +25,9 @@ TEST(RepeatedOperators, AnEmulatedDeviceRepeatsBySeeds) {
     tw::tune::repeat(tw::Stream(device), problem("tile_copy", "M=4,N=4,src=f32"), {}, 3);
     FAIL() << "no error";
   } catch (const tw::Error& error) {
-    EXPECT_STREQ(error.what(),
-                 "error: repeat: emu:sm_90a gives the same bits for the same seed; use a cuda device");
+    EXPECT_STREQ(
+        error.what(),
+        "error: repeat: emu:sm_90a gives the same bits for the same seed; use a cuda device");
   }
 }
 
