@@ -33,6 +33,8 @@ class Maker {
 /// What a search does with a configuration besides.
 class Subject : public Maker {
  public:
+  /// What check() needs, as far as no device does it; called by several threads at once.
+  virtual void prepare_check(const Config&) {}
   /// Runs it on fresh inputs. What is wrong; empty: nothing.
   virtual std::string check(const Config& config) = 0;
   virtual double measure_us(const Config& config) = 0;  ///< one measurement
@@ -42,7 +44,7 @@ struct SearchOptions {
   double budget_s = 20;  ///< no measurement begins after it; the standard one has its rounds
   int fewest_rounds = 5;
   int most_rounds = 25;
-  int threads = 0;           ///< that assemble; 0: as many as the host has
+  int threads = 0;           ///< that assemble and prepare checks; 0: as many as the host has
   double least_gain = 0.01;  ///< that a winner other than the standard one must have
 };
 

@@ -8,10 +8,12 @@
 #include "tune/timing.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <list>
 #include <map>
+#include <mutex>
 #include <set>
 #include <utility>
 
@@ -88,14 +90,25 @@ Assembly assemble_kernels(std::vector<Traced> kernels, ptx::Target target) {
   return assembly;
 }
 
+/// What a candidate is checked on.
+struct CheckCase {
+  Inputs inputs;
+  HostTensors right;  ///< with the reference's outputs
+};
+
+CheckCase make_check_case(Inputs inputs, const std::vector<std::string>& wanted) {
+  CheckCase made{std::move(inputs), {}};
+  for (const Array& array : made.inputs.arrays)
+    made.right.set(array);
+  made.inputs.op->reference(unplaced_arguments(made.inputs, wanted), made.right);
+  return made;
+}
+
 /// The first wrong output, in words.
-std::string compare_outputs(const Inputs& inputs, const Session& session) {
-  HostTensors right;
-  for (const Array& array : inputs.arrays)
-    right.set(array);
-  inputs.op->reference(session.arguments(), right);
+std::string compare_outputs(const CheckCase& check, const Session& session) {
+  const Inputs& inputs = check.inputs;
   for (const Array& out : session.outputs()) {
-    const Array* reference = right.find(out.name);
+    const Array* reference = check.right.find(out.name);
     if (reference == nullptr) continue;
     const Tolerance tolerance = inputs.op->tolerance == nullptr
                                     ? Tolerance{}
@@ -207,7 +220,7 @@ class Tuner {
   ptx::Target target_;
   Clock::time_point begin_;
   std::vector<Case> cases_;
-  std::uint64_t checks_ = 0;
+  std::atomic<std::uint64_t> checks_ = 0;
 };
 
 /// The first step of a search of one group, for which no device is needed.
@@ -236,19 +249,39 @@ class GroupOnDevice : public Subject {
   Assembly assemble(const Config& config) override { return tuner_.assemble(group_, config); }
   void progress(const Progress& progress) override { tuner_.progress(progress); }
 
+  /// Inputs and the reference's outputs take longer than launches.
+  void prepare_check(const Config& config) override {
+    Prepared prepared;
+    try {
+      for (const Case* each : group_.cases) {
+        Pins pins(each->winners);
+        pins.add(*group_.space, config);
+        prepared.cases.push_back(
+            make_check_case(tuner_.check_inputs(*each, *group_.space), tuner_.wanted()));
+      }
+    } catch (const Error& error) {
+      prepared.failure = error.message();
+    }
+    const std::lock_guard lock(mutex_);
+    prepared_[config] = std::move(prepared);
+  }
+
   /// A launch that fails puts its candidate out, not the search.
   std::string check(const Config& config) override {
-    for (const Case* each : group_.cases) {
-      Pins pins(each->winners);
+    const Prepared prepared = std::move(prepared_[config]);
+    prepared_.erase(config);
+    auto each = group_.cases.begin();
+    for (const CheckCase& one : prepared.cases) {
+      Pins pins((*each++)->winners);
       pins.add(*group_.space, config);
       try {
-        std::string wrong = wrong_output(*each);
+        std::string wrong = wrong_output(one);
         if (!wrong.empty()) return wrong;
       } catch (const Error& error) {
         return error.message();
       }
     }
-    return "";
+    return prepared.failure;
   }
 
   double measure_us(const Config& config) override {
@@ -263,12 +296,16 @@ class GroupOnDevice : public Subject {
   }
 
  private:
-  std::string wrong_output(const Case& one) {
-    const Inputs inputs = tuner_.check_inputs(one, *group_.space);
-    const Session session(stream_.device(), inputs, tuner_.wanted());
+  struct Prepared {
+    std::vector<CheckCase> cases;
+    std::string failure;
+  };
+
+  std::string wrong_output(const CheckCase& one) {
+    const Session session(stream_.device(), one.inputs, tuner_.wanted());
     session.launch(stream_);
     stream_.synchronize();
-    return compare_outputs(inputs, session);
+    return compare_outputs(one, session);
   }
 
   /// One a case, captured and warmed up on first use.
@@ -291,6 +328,8 @@ class GroupOnDevice : public Subject {
   const Group& group_;
   std::list<Rotation> rotations_;
   std::map<Config, std::vector<Graph>> graphs_;
+  std::map<Config, Prepared> prepared_;
+  std::mutex mutex_;  // of prepared_
 };
 
 /// Cuts a size down, keeping what it leaves modulo 64 unless other sizes are multiples of it.

@@ -82,15 +82,55 @@ int abandon_slower(std::vector<Trial>& trials) {
   return contenders;
 }
 
-void check_all(std::vector<Trial>& trials, Subject& subject, const Budget& budget) {
-  int done = 0;
-  const int of = static_cast<int>(trials.size());
-  for (Trial& trial : trials) {
-    subject.progress({"checking", done++, of});
-    const bool is_standard = &trial == &trials.front();
-    if (trial.fate == Fate::refused || (budget.over() && !is_standard)) continue;
-    trial.why = subject.check(trial.config);
-    trial.fate = trial.why.empty() ? Fate::measured : Fate::wrong;
+std::size_t thread_count(const SearchOptions& options) {
+  const std::size_t hosts = std::max(1U, std::thread::hardware_concurrency());
+  return options.threads > 0 ? static_cast<std::size_t>(options.threads) : hosts;
+}
+
+/// Calls work(i) for each i below `count`, on as many threads, and throws the first exception.
+template <typename Work>
+void run_concurrently(std::size_t count, std::size_t thread_count, Work&& work) {
+  std::atomic<std::size_t> next{0};
+  std::mutex mutex;  // of the exception
+  std::exception_ptr thrown;
+  const auto run = [&] {
+    for (std::size_t i = next++; i < count; i = next++) {
+      try {
+        work(i);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (!thrown) thrown = std::current_exception();
+        next = count;
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (std::size_t i = 1; i < std::min(thread_count, count); ++i)
+    threads.emplace_back(run);
+  run();
+  for (std::thread& thread : threads)
+    thread.join();
+  if (thrown) std::rethrow_exception(thrown);
+}
+
+/// In batches, so that no more than a batch's inputs and references are in memory.
+void check_all(std::vector<Trial>& trials, Subject& subject, const SearchOptions& options,
+               const Budget& budget) {
+  const auto out = [&](const Trial& trial) {
+    return trial.fate == Fate::refused || (budget.over() && &trial != &trials.front());
+  };
+  const std::size_t batch = thread_count(options);
+  for (std::size_t first = 0; first < trials.size(); first += batch) {
+    const std::size_t end = std::min(first + batch, trials.size());
+    run_concurrently(end - first, batch, [&](std::size_t i) {
+      if (!out(trials[first + i])) subject.prepare_check(trials[first + i].config);
+    });
+    for (std::size_t i = first; i < end; ++i) {
+      subject.progress({"checking", static_cast<int>(i), static_cast<int>(trials.size())});
+      if (out(trials[i])) continue;
+      trials[i].why = subject.check(trials[i].config);
+      trials[i].fate = trials[i].why.empty() ? Fate::measured : Fate::wrong;
+    }
   }
   if (std::any_of(trials.begin(), trials.end(), alive)) return;
   const Trial& first = trials.front();
@@ -126,36 +166,17 @@ std::vector<Trial> assemble_all(std::span<const Config> candidates, Maker& maker
   for (std::size_t i = 0; i < candidates.size(); ++i)
     trials[i].config = candidates[i];
   const Budget budget(options.budget_s);
-  std::atomic<std::size_t> next{0};
-  std::mutex mutex;  // of the progress and of the first exception
-  std::exception_ptr thrown;
+  std::mutex mutex;  // of the progress
   int done = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < trials.size(); i = next++) {
-      if (i > 0 && budget.over()) return;
-      try {
-        Assembly assembly = maker.assemble(trials[i].config);
-        if (!assembly.refusal.empty()) trials[i].fate = Fate::refused;
-        trials[i].why = std::move(assembly.refusal);
-        trials[i].note = std::move(assembly.note);
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        if (!thrown) thrown = std::current_exception();
-        next = trials.size();
-      }
-      const std::lock_guard lock(mutex);
-      maker.progress({"assembling", ++done, static_cast<int>(trials.size())});
-    }
-  };
-  const std::size_t hosts = std::max(1U, std::thread::hardware_concurrency());
-  const std::size_t asked = options.threads > 0 ? static_cast<std::size_t>(options.threads) : hosts;
-  std::vector<std::thread> threads;
-  for (std::size_t i = 1; i < std::min(asked, trials.size()); ++i)
-    threads.emplace_back(work);
-  work();
-  for (std::thread& thread : threads)
-    thread.join();
-  if (thrown) std::rethrow_exception(thrown);
+  run_concurrently(trials.size(), thread_count(options), [&](std::size_t i) {
+    if (i > 0 && budget.over()) return;
+    Assembly assembly = maker.assemble(trials[i].config);
+    if (!assembly.refusal.empty()) trials[i].fate = Fate::refused;
+    trials[i].why = std::move(assembly.refusal);
+    trials[i].note = std::move(assembly.note);
+    const std::lock_guard lock(mutex);
+    maker.progress({"assembling", ++done, static_cast<int>(trials.size())});
+  });
   return trials;
 }
 
@@ -164,7 +185,7 @@ SearchResult search(std::span<const Config> candidates, Subject& subject,
   TW_ASSERT(!candidates.empty(), "a space has its standard configuration");
   const Budget budget(options.budget_s);
   SearchResult result{assemble_all(candidates, subject, options), 0};
-  check_all(result.trials, subject, budget);
+  check_all(result.trials, subject, options, budget);
   measure_rounds(result.trials, subject, options, budget);
   const std::size_t best = fastest(result.trials);
   const Trial& standard = result.standard();

@@ -134,6 +134,32 @@ TEST(Search, AssemblesOnAllThreads) {
   EXPECT_EQ(trials[2].note, "40 registers");
 }
 
+TEST(Search, PreparesChecksOnAllThreads) {
+  class Meeting : public FakeSubject {
+   public:
+    void prepare_check(const Config& config) override {
+      {
+        const std::lock_guard lock(prepared_mutex);
+        prepared.insert(config[0]);
+      }
+      ++here;
+      while (here < 3)  // ends only if three threads are in it at once
+        std::this_thread::yield();
+    }
+    std::string check(const Config& config) override {
+      EXPECT_TRUE(prepared.contains(config[0])) << config[0];
+      return FakeSubject::check(config);
+    }
+    std::mutex prepared_mutex;
+    std::set<int> prepared;
+    std::atomic<int> here{0};
+  } subject;
+  subject.refused = {4};
+  (void)search(configs(8), subject, {.threads = 3});
+  EXPECT_EQ(subject.prepared, (std::set{0, 1, 2, 3, 5, 6, 7}));
+  EXPECT_EQ(subject.checks.size(), 7U);
+}
+
 TEST(Search, PassesOnWhatAssemblingThrows) {
   class Failing : public FakeSubject {
     Assembly assemble(const Config&) override { throw Error(ErrorKind::user, "no assembler"); }
