@@ -195,7 +195,7 @@ class Bench {
                     .tile_rows = 16,
                     .cluster = 8,
                     .blocks_per_sm = 1});
-    constexpr std::array<std::array<int, 5>, 11> kShapes{{{8, 16, 1, 8, 1},
+    constexpr std::array<std::array<int, 5>, 12> kShapes{{{8, 16, 1, 8, 1},
                                                           {8, 32, 1, 4, 0},
                                                           {9, 32, 1, 4, 1},
                                                           {9, 64, 2, 2, 1},
@@ -204,6 +204,7 @@ class Bench {
                                                           {16, 64, 1, 2, 1},
                                                           {17, 64, 1, 2, 1},
                                                           {8, 64, 2, 2, 0},
+                                                          {8, 64, 2, 2, 1},
                                                           {8, 128, 4, 1, 0},
                                                           {9, 128, 4, 1, 1}}};
     for (auto [warps, rows, lane, cluster, eager] : kShapes) {

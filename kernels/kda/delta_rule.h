@@ -5,6 +5,7 @@
 #include "tilewright/fragment.h"
 #include "tilewright/tensor.h"
 
+#include <optional>
 #include <vector>
 
 namespace tilewright::kda {
@@ -29,6 +30,7 @@ Value product(const Pieces& a, const Pieces& b);
 struct TokenVectors {
   Pieces decay, k, q;
   Value beta;
+  std::optional<Value> kq = {};  ///< product(k, q), where it is known
 };
 
 /// What a token yields for one row, the same in the row's eight lanes.

@@ -20,7 +20,12 @@ class LargeBatch : public KdaConvVerifyKernel {
     KdaStages::Start start = begin([&](const KdaRow& of) {
       if (!c_.tiling.eager || !one_tile()) return;
       early_.emplace(begin_inputs(stages_, of, stages_.tile(of, constant(s32, 0)), true));
-      if (leaves_late()) load_histories(stages_, guess_->row, *early_, guess_->active);
+      if (!leaves_late()) return;
+      load_histories(stages_, guess_->row, *early_, guess_->active);
+      if (!has_early_state()) return;
+      early_state_.emplace(c_.tiling.rows_per_lane, c_.k);
+      KdaTile tile = stages_.tile(of, constant(s32, 0));
+      if_(guess_->active, [&] { load_rows(*early_state_, guess_->row, tile); });
     });
     if (!leaves_late()) leave_unless(start.active);
     KdaRow row = leaves_late() ? KdaStages::without_windows_unless(start) : start.row;
@@ -47,7 +52,7 @@ class LargeBatch : public KdaConvVerifyKernel {
       return;
     }
     wait_for_history();
-    if (c_.roll) stages_.roll_qk(row, shared, block_part());
+    if (c_.roll) stages_.roll_qk(row, shared, half_turned(block_part()));
   }
 
  private:
@@ -107,6 +112,14 @@ class LargeBatch : public KdaConvVerifyKernel {
   bool leaves_late() const {
     return guess_ && c_.tiling.eager && !is_tight() && stages_.writes_no_records();
   }
+  /// The state, too, is loaded by the guessed indices, with all else: there are registers for it.
+  bool has_early_state() const {
+    return leaves_late() && has_room() && c_.tiling.tile_rows == c_.tiling.pass_rows();
+  }
+  /// Of registers, a thread.
+  bool has_room() const {
+    return c_.tiling.blocks_per_sm == 1 && c_.tiling.warps <= (c_.tiling.rows_per_lane > 2 ? 8 : 9);
+  }
   /// In registers, where two blocks are to fit a multiprocessor: the state comes late.
   bool is_tight() const { return c_.tiling.blocks_per_sm > 1 && warp_tokens() > 1; }
 
@@ -152,6 +165,10 @@ class LargeBatch : public KdaConvVerifyKernel {
            c_.tiling.tile_rows == c_.tiling.pass_rows() && chunks() == 1;
   }
   KdaPart block_part() const { return {linear_thread_idx(), c_.tiling.warps * 32}; }
+  /// Other warps come first: those that have rolled nothing yet.
+  static KdaPart half_turned(const KdaPart& part) {
+    return {(part.thread + part.threads / 2) % part.threads, part.threads};
+  }
   Value warp_row() const { return warp_idx() * warp_rows(); }
   /// All warps, unless the tile is small.
   template <class Body>
@@ -254,10 +271,15 @@ class LargeBatch : public KdaConvVerifyKernel {
     finish_v(row, shared, tile, work);
   }
 
+  void load_rows(const kda::StateRows& state, const KdaRow& row, const KdaTile& tile) const {
+    with_rows([&] { stages_.load_state(state, row, part_of(tile, warp_row())); });
+  }
+
   /// All tokens in shared memory.
   void run_tile(const KdaRow& row, const KdaShared& shared, const KdaTile& tile,
                 bool with_qk) const {
-    kda::StateRows state(c_.tiling.rows_per_lane, c_.k);
+    kda::StateRows state =
+        early_state_ ? *early_state_ : kda::StateRows(c_.tiling.rows_per_lane, c_.k);
     bool one_pass = c_.tiling.tile_rows == c_.tiling.pass_rows();
     prepare_tile(row, shared, tile, with_qk, one_pass ? &state : nullptr);
     barrier();
@@ -288,13 +310,12 @@ class LargeBatch : public KdaConvVerifyKernel {
   void prepare_tile(const KdaRow& row, const KdaShared& shared, const KdaTile& tile, bool with_qk,
                     const kda::StateRows* state) const {
     Value first_token = constant(s32, 0);
-    auto load_rows = [&] {
-      with_rows([&] { stages_.load_state(*state, row, part_of(tile, warp_row())); });
-    };
     auto load_state = [&] {
       if (state == nullptr) return;
-      if (leaves_late()) return void(if_(*active_, load_rows));
-      load_rows();
+      auto load = [&] { load_rows(*state, row, tile); };
+      if (!leaves_late()) return load();
+      if (!early_state_) return void(if_(*active_, load));
+      if_(*active_ && (row.slot != guess_->row.slot || !guess_->active), load);
     };
     if (!c_.tiling.eager) {
       if (with_qk) convolve_qk(row, shared, first_token);
@@ -315,13 +336,36 @@ class LargeBatch : public KdaConvVerifyKernel {
     finish_v(row, shared, tile, loads.tile);
   }
 
+  /// A token's part of shared memory, in registers.
+  struct TokenLoads {
+    kda::TokenVectors vectors;
+    std::vector<Value> values;
+  };
+
+  /// A token's stores stay in front of the next token's computation, since the memory takes them
+  /// meanwhile: without the barrier ptxas puts all tokens' stores off to the end.
   void advance_all(const kda::StateRows& state, const KdaRow& row, const KdaShared& shared,
                    const KdaTile& tile, const Value& first_row) const {
+    const bool sums_ahead = c_.tokens > 1 && (has_room() || state.rows() == 1);
+    std::optional<Value> products;  // of this token and some behind it
+    auto load = [&](int token) {
+      Value slot = constant(s32, token);
+      TokenLoads loads{stages_.token_vectors(shared, slot),
+                       stages_.token_values(shared, slot, first_row)};
+      const int place = token % kda::kWarpRows;
+      if (place == 0 && sums_ahead) products.emplace(stages_.token_products(shared, token));
+      if (products) loads.vectors.kq.emplace(shuffle(*products, place * kda::kRowLanes));
+      return loads;
+    };
+    std::optional<TokenLoads> next;
     for (int token = 0; token < c_.tokens; ++token) {
-      Value at = constant(s32, token);
-      stages_.advance(state, stages_.token_vectors(shared, at),
-                      stages_.token_values(shared, at, first_row), row, part_of(tile, first_row),
-                      at);
+      TokenLoads loads = next ? *next : load(token);
+      const bool last = token + 1 == c_.tokens;
+      next.reset();
+      if (!last && has_room()) next.emplace(load(token + 1));
+      stages_.advance(state, loads.vectors, loads.values, row, part_of(tile, first_row),
+                      constant(s32, token));
+      if (!last) warp_barrier();
       if (c_.tiling.in_step) barrier();
     }
   }
@@ -329,7 +373,7 @@ class LargeBatch : public KdaConvVerifyKernel {
   /// More tokens than shared memory holds: the state stays in registers. Pre: one pass.
   void run_chunks(const KdaRow& row, const KdaShared& shared, const KdaTile& tile) const {
     kda::StateRows state(c_.tiling.rows_per_lane, c_.k);
-    with_rows([&] { stages_.load_state(state, row, part_of(tile, warp_row())); });
+    load_rows(state, row, tile);
     for_(chunks(), [&](const Value& chunk) {
       Value first_token = chunk * kKdaChunk;
       convolve_qk(row, shared, first_token);
@@ -347,6 +391,7 @@ class LargeBatch : public KdaConvVerifyKernel {
   }
 
   std::optional<EarlyLoads> early_;
+  std::optional<kda::StateRows> early_state_;
   std::optional<KdaStages::Start> guess_;  // of the indices, before the wait
   std::optional<Value> active_;
 };

@@ -104,6 +104,8 @@ TEST_F(KdaConvVerifyLaunch, GivesTheSameBitsForEveryTiling) {
           KdaTiling{large_batch, 8, 32, 1, 4, 2, true, false, false, KdaFetch::ahead},
           KdaTiling{large_batch, 8, 64, 1, 2, 4, false},
           KdaTiling{large_batch, 8, 128, 2, 1, 3, false},
+          KdaTiling{large_batch, 8, 128, 4, 2, 2, false, false, false, KdaFetch::states},
+          KdaTiling{large_batch, 8, 64, 2, 4, 1, true, false, false, KdaFetch::states},
           KdaTiling{large_batch, 17, 64, 1, 2, 1, true, false, false, KdaFetch::inputs},
           KdaTiling{large_batch, 9, 32, 1, 8, 2, true, false, false, KdaFetch::states},
           KdaTiling{large_batch, 16, 32, 1, 8, 1, true, false, false, KdaFetch::states},

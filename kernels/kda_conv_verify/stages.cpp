@@ -202,6 +202,12 @@ kda::TokenVectors KdaStages::token_vectors(const KdaShared& shared, const Value&
   return {decay, k, q, shared.beta(slot)};
 }
 
+Value KdaStages::token_products(const KdaShared& shared, int first) const {
+  Value slot = min(kda::row_of_lane() + first, shared.slots - 1);
+  return kda::product(kda::load_pieces(shared.qk(slot + shared.slots, _), c_.k),
+                      kda::load_pieces(shared.qk(slot, _), c_.k));
+}
+
 std::vector<Value> KdaStages::token_values(const KdaShared& shared, const Value& slot,
                                            const Value& first_row) const {
   int rows = c_.tiling.rows_per_lane;
@@ -239,13 +245,14 @@ void KdaStages::advance(const kda::StateRows& state, const kda::TokenVectors& ve
       chosen = select(lane == r, results[static_cast<std::size_t>(r)].*member, chosen);
     return Value(chosen);
   };
-  Value out = of_lane(&kda::RowResult::out).to(bf16);
-  Element place = p_.t.out(row.n, token, part.v_head, first + lane);
-  if_(lane < state.rows(), [&] { place.store(out); });
-  if (!p_.t.d_records) return;
-  Value correction = of_lane(&kda::RowResult::correction);
-  Element record = (*p_.t.d_records)(row.n, token, part.v_head, first + lane);
-  if_(lane < state.rows(), [&] { record.store(correction); });
+  auto store_of_lane = [&](Value kda::RowResult::*member, const Tensor& to) {
+    Value mine = of_lane(member).to(to.type());
+    Int offset = to(row.n, token, part.v_head, first + lane).offset();
+    Tensor place = to.at_offset(offset, Layout(Shape{1}));  // its address serves all tokens
+    if_(lane < state.rows(), [&] { place(0).store(mine); });
+  };
+  store_of_lane(&kda::RowResult::out, p_.t.out);
+  if (p_.t.d_records) store_of_lane(&kda::RowResult::correction, *p_.t.d_records);
 }
 
 void KdaStages::copy_tail(const Tail& tail, const Value& line, const KdaPart& part) const {
@@ -270,17 +277,15 @@ void KdaStages::roll_v(const KdaRow& row, const KdaTile& tile, const KdaShared& 
 }
 
 void KdaStages::roll_qk(const KdaRow& row, const KdaShared& shared, const KdaPart& part) const {
-  if_(row.rank == 0, [&] {
-    Value head = row.head * c_.k;
-    const Stride& stride = shared.qk_tail.layout().stride();
-    auto tail = [&](int first, const Value& channel) {
-      Element begin = shared.qk_tail(first, 0);
-      return Tail{shared.qk_tail.at_offset(begin.offset(), Layout(Shape{c_.k, 3}, stride)), channel,
-                  c_.k};
-    };
-    copy_tail(tail(0, head), row.conv_line, part);
-    copy_tail(tail(c_.k, head + c_.k_channel()), row.conv_line, part);
-  });
+  const Stride& stride = shared.qk_tail.layout().stride();
+  auto roll = [&](const Value& is_k) {
+    Element begin = shared.qk_tail(is_k * c_.k, 0);
+    Tensor inputs = shared.qk_tail.at_offset(begin.offset(), Layout(Shape{c_.k, 3}, stride));
+    copy_tail({inputs, row.head * c_.k + is_k * c_.k_channel(), c_.k}, row.conv_line, part);
+  };
+  if (c_.tiling.cluster > 1) return void(if_(row.rank < 2, [&] { roll(row.rank); }));
+  roll(constant(s32, 0));
+  roll(constant(s32, 1));
 }
 
 }  // namespace tilewright

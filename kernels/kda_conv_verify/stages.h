@@ -143,6 +143,9 @@ class KdaStages {
   /// `part` are the rows of the warp: see part_of().
   void load_state(const kda::StateRows& state, const KdaRow& row, const KdaTile& part) const;
   kda::TokenVectors token_vectors(const KdaShared& shared, const Value& slot) const;
+  /// The products k q of kda::kWarpRows tokens: lanes that share a row of the state have that of
+  /// slot first + row. A warp has them in the instructions of one token's.
+  Value token_products(const KdaShared& shared, int first) const;
   std::vector<Value> token_values(const KdaShared& shared, const Value& slot,
                                   const Value& first_row) const;
   /// One token: outputs and snapshot.
@@ -155,7 +158,7 @@ class KdaStages {
   /// Writes the tile's last inputs to conv_state. Pre: a barrier since its last token's v().
   void roll_v(const KdaRow& row, const KdaTile& tile, const KdaShared& shared,
               const KdaPart& part) const;
-  /// The same of q and k, by the cluster's first block. Pre: the whole cluster has read its
+  /// The same of q and k, by the cluster's first two blocks. Pre: the whole cluster has read its
   /// history.
   void roll_qk(const KdaRow& row, const KdaShared& shared, const KdaPart& part) const;
 

@@ -109,10 +109,10 @@ bool fits(const KdaTiling& tiling, std::int64_t v) {
   const bool tight = tiling.warps == 16 || tiling.blocks_per_sm > 1;
   if (tiling.eager && tight && tiling.rows_per_lane > 1) return false;
   if (tiling.eager && (tiling.warps == 17 || (tiling.warps == 9 && tight))) return false;
-  // Many heads keep the memory busy anyway, and a dependent launch has to find room for its blocks.
-  const bool small = tiling.warps == 8 && tiling.blocks_per_sm == 2 && tiling.tile_rows <= 64;
+  // A dependent launch has to find room for its blocks.
+  const bool leaves_room = tiling.warps == 8 && tiling.blocks_per_sm == 2;
   if (!tiling.eager && tiling.fetch != KdaFetch::none &&
-      (!small || tiling.fetch == KdaFetch::inputs)) {
+      (!leaves_room || tiling.fetch == KdaFetch::inputs)) {
     return false;
   }
   const int rows_of_lanes = tiling.warps / 8 * 32 * tiling.rows_per_lane;

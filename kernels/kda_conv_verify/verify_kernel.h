@@ -50,7 +50,7 @@ class KdaConvVerifyKernel {
     });
   }
 
-  // Blocks of a cluster convolve the same q and k. One of them rolls their part of conv_state, when
+  // Blocks of a cluster convolve the same q and k. Two of them roll their part of conv_state, when
   // all have read it.
   bool shares_qk() const { return c_.roll && c_.tiling.cluster > 1; }
   /// One warp tells the cluster that its block has read the history, as a fence takes long. Pre: it
