@@ -4,7 +4,11 @@
 #include "kernels/rms_norm/rms_norm.h"
 #include "operator_fixture.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <random>
+#include <vector>
 
 namespace tilewright {
 namespace {
@@ -104,6 +108,33 @@ TEST_F(FusedAddRmsNorm, GivesWhatRmsNormGivesForTheStoredSum) {
   Array sum = outputs[1];
   sum.name = "x";
   EXPECT_EQ(run(rms_norm_operator(), {sum, given[2]}).front().bytes, outputs[0].bytes);
+}
+
+// Pairs of 16-bit numbers are added at once: the bits of a sum in f32 that is rounded then.
+TEST_F(FusedAddRmsNorm, RoundsSumsOfAllMagnitudesAsFromF32) {
+  constexpr std::int64_t kRows = 8, kColumns = 512;
+  const struct {
+    Type type;
+    double least, most;  // exponents of two
+  } ranges[] = {{bf16, -136, 50}, {f16, -26, 14}};
+  for (const auto& range : ranges) {
+    std::mt19937 engine(1);
+    std::uniform_real_distribution<double> exponent(range.least, range.most), close(-20, 20);
+    std::vector<double> a, b, sums;
+    for (std::int64_t i = 0; i < kRows * kColumns; ++i) {
+      const double e = exponent(engine), sign = i % 2 == 0 ? 1 : -1;
+      a.push_back(std::exp2(e));
+      b.push_back(sign * std::exp2(std::min(e + close(engine), range.most)));
+    }
+    const Array x = make_array("x", range.type, {kRows, kColumns}, a);
+    const Array residual = make_array("residual", range.type, {kRows, kColumns}, b);
+    a = to_doubles(x);
+    b = to_doubles(residual);
+    for (std::size_t i = 0; i < a.size(); ++i)
+      sums.push_back(static_cast<float>(a[i]) + static_cast<float>(b[i]));
+    const Array expected = make_array("residual_out", range.type, {kRows, kColumns}, sums);
+    EXPECT_EQ(run(op, {x, residual})[1].bytes, expected.bytes) << name(range.type);
+  }
 }
 
 TEST_F(FusedAddRmsNorm, WorksInPlace) {

@@ -124,7 +124,7 @@ TEST_F(LayerNorm, KeepsTheVarianceOfRowsFarFromZero) {
   std::vector<double> expected = to_doubles(reference.at("y"));
   const tune::Watch watch;
   normalised(row);
-  const tune::Lookup order = watch.lookups().front();  // threads, and whether means are merged
+  const tune::Lookup order = watch.lookups().front();  // whether means are merged
   for (const tune::Config& config :
        tune::candidates(*order.space, device.properties(), order.key)) {
     SCOPED_TRACE(tune::config_text(*order.space, config));

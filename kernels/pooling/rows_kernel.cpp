@@ -54,7 +54,7 @@ class PoolRowsKernel {
     sums.reserve(row.size());
     for (const Fragment& access : row)
       sums.push_back(sum_of_squares(access));
-    Value factor = factor_of(threads.sum(rows::tree_sum(std::move(sums))));
+    Value factor = factor_of(threads.sum({rows::tree_sum(std::move(sums))}));
     for (Fragment& access : row)
       access = access * factor;
   }
@@ -80,7 +80,7 @@ class PoolRowsKernel {
       for_accesses(threads, source, exists, [&](const Value&, const Value&, const Fragment& wide) {
         squares.add(sum_of_squares(wide));
       });
-      factor.emplace(factor_of(threads.sum(squares.total())));
+      factor.emplace(factor_of(threads.sum({squares.total()})));
     }
     for_accesses(threads, source, exists,
                  [&](const Value& column, const Value& inside, const Fragment& wide) {

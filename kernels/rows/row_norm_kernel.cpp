@@ -57,12 +57,12 @@ class RowNormKernel {
     Operands early;
     if (!is_late()) early = load_operands();  // the reduction does not need them
     if (config_.row.turns == 1) {
-      held_row(threads_, row, early);
+      held_row(row, early);
       return;
     }
     for_(0, config_.row.turns, 1, [&](const Value& turn) {
       Value mine = row + turn.to(rows_.type()) * config_.row.rows_per_block;
-      held_row(threads_.in_turn(turn), mine, early);
+      held_row(mine, early);
     });
   }
 
@@ -101,11 +101,11 @@ class RowNormKernel {
 
   // ---- Rows held in registers ----
 
-  void held_row(const rows::RowThreads& threads, const Value& row, const Operands& early) const {
+  void held_row(const Value& row, const Operands& early) const {
     Value active = exists(row);
     rows::Row z = load_sums(row, active, early);
     if (t_.residual_out) if_(active, [&] { store_sums(row, z); });
-    Moments moments = config_.merged ? merged_moments(threads, z) : moments_of(threads, z);
+    Moments moments = config_.merged ? merged_moments(z) : moments_of(z);
     if (writer_) {
       const Operands operands = is_late() ? load_operands() : early;
       rows::Row y;
@@ -116,7 +116,7 @@ class RowNormKernel {
           store_number(row, j, y[static_cast<std::size_t>(j)]);
         store_factor(row, moments);
       });
-      write_codes(threads, row, active, y);
+      write_codes(row, active, y);
       return;
     }
     if_(active, [&] {
@@ -141,16 +141,15 @@ class RowNormKernel {
   }
 
   /// Every thread of the block takes part.
-  void write_codes(const rows::RowThreads& threads, const Value& row, const Value& active,
-                   const rows::Row& y) const {
-    RowPart part{row, threads.column(0), {}, {}, config_.row.threads_per_row};
+  void write_codes(const Value& row, const Value& active, const rows::Row& y) const {
+    RowPart part{row, threads_.column(0), {}, {}, config_.row.threads_per_row};
     for (int j = 0; j < config_.row.vectors; ++j) {
-      part.inside.push_back(active && threads.inside(j));
+      part.inside.push_back(active && threads_.inside(j));
       part.numbers.push_back(writer_->rounded(y[static_cast<std::size_t>(j)]));
     }
     std::optional<Value> largest;
     if (writer_->needs_largest_of_row())
-      largest.emplace(threads.largest(writer_->largest_of_thread(part)));
+      largest.emplace(threads_.largest(writer_->largest_of_thread(part)));
     writer_->write(part, largest);
   }
 
@@ -182,55 +181,75 @@ class RowNormKernel {
     loaded_together(x, others);
   }
 
+  /// Two numbers of one 16-bit type are added as pairs where the sum is rounded to it: f32 has more
+  /// than twice its digits and two, so that rounding to f32 first gives the same bits (Figueroa,
+  /// When is double rounding innocuous?).
   Fragment sum(const Fragment& x, const Fragment& residual,
                const std::optional<Fragment>& extra) const {
+    const bool alike = x.type() == residual.type() && bits(x.type()) == 16 && x.size() % 2 == 0;
+    if (alike && !extra && config_.rounding == SumRounding::round_first) {
+      const Type pair = x.type() == bf16 ? bf16x2 : f16x2;
+      return (x.recast(pair) + residual.recast(pair)).recast(x.type());
+    }
     Fragment z = x.to(f32) + residual.to(f32);
     if (extra) z = z + extra->to(f32);
     return config_.rounding == SumRounding::keep_f32 ? z : z.to(t_.residual->type());
   }
 
-  Moments moments_of(const rows::RowThreads& threads, const rows::Row& z) const {
-    if (!centred()) {
-      Value squares = sum_over(z, [&](Var& sum, const Value& element, const Value& column) {
-        Value counted = under_mean(element, column);
-        sum = fma(counted, counted, sum);
-      });
-      return {std::nullopt, factor_of(threads.sum(squares))};
-    }
-    Value total =
-        sum_over(z, [](Var& sum, const Value& element, const Value&) { sum = sum + element; });
-    Value mean = threads.sum(total) * one_over_mean_elems();
-    Value squares = sum_over(z, [&](Var& sum, const Value& element, const Value& column) {
-      Value distance = select(column < static_cast<int>(config_.row.h), element - mean, 0.0f);
-      sum = fma(distance, distance, sum);
-    });
-    return {mean, factor_of(threads.sum(squares))};
+  // What elements add to a sum.
+  static void add_element(Var& sum, const Value& element, const Value& /*column*/) {
+    sum = sum + element;
   }
-
-  /// Each thread's elements around a mean of its own, then merged. Pre: equal shares.
-  Moments merged_moments(const rows::RowThreads& threads, const rows::Row& z) const {
-    const int count = config_.row.vectors * config_.row.vector_elems;
-    Value total =
-        sum_over(z, [](Var& sum, const Value& element, const Value&) { sum = sum + element; });
-    Value mean = total * (1.0f / static_cast<float>(count));
-    Value squares = sum_over(z, [&](Var& sum, const Value& element, const Value&) {
+  auto add_square() const {
+    return [this](Var& sum, const Value& element, const Value& column) {
+      Value counted = under_mean(element, column);
+      sum = fma(counted, counted, sum);
+    };
+  }
+  static auto add_distance(const Value& mean) {
+    return [mean](Var& sum, const Value& element, const Value& /*column*/) {
       Value distance = element - mean;
       sum = fma(distance, distance, sum);
-    });
-    const rows::RowThreads::Spread all = threads.merge({mean, squares}, count);
+    };
+  }
+
+  Moments moments_of(const rows::Row& z) const {
+    if (!centred()) {
+      return {std::nullopt, factor_of(threads_.sum(sums_of(z, add_square())))};
+    }
+    Value mean = threads_.sum(sums_of(z, add_element)) * one_over_mean_elems();
+    std::vector<Value> squares =
+        sums_of(z, [&](Var& sum, const Value& element, const Value& column) {
+          Value distance = select(column < static_cast<int>(config_.row.h), element - mean, 0.0f);
+          sum = fma(distance, distance, sum);
+        });
+    return {mean, factor_of(threads_.sum(squares))};
+  }
+
+  /// Each access's elements around a mean of its own, then merged.
+  Moments merged_moments(const rows::Row& z) const {
+    std::vector<rows::RowThreads::Spread> spreads;
+    const std::vector<Value> totals = sums_of(z, add_element);
+    for (std::size_t j = 0; j < z.size(); ++j) {
+      Value mean = totals[j] * (1.0f / static_cast<float>(config_.row.vector_elems));
+      Var squares(f32, 0.0f);
+      add_access(squares, z[j], threads_.column(static_cast<int>(j)), add_distance(mean));
+      spreads.push_back({mean, squares});
+    }
+    const rows::RowThreads::Spread all = threads_.merge(spreads);
     return {all.mean, factor_of(all.squares)};
   }
 
-  /// The thread's part of a sum: elements of an access in order, accesses in a tree.
+  /// Of each access of the thread: its elements in order.
   template <class Accumulate>
-  Value sum_over(const rows::Row& z, Accumulate&& accumulate) const {
+  std::vector<Value> sums_of(const rows::Row& z, Accumulate&& accumulate) const {
     std::vector<Value> sums;
     for (int j = 0; j < config_.row.vectors; ++j) {
       Var sum(f32, 0.0f);
       add_access(sum, z[static_cast<std::size_t>(j)], threads_.column(j), accumulate);
       sums.emplace_back(sum);
     }
-    return rows::tree_sum(std::move(sums));
+    return sums;
   }
 
   template <class Accumulate>
@@ -372,25 +391,13 @@ class RowNormKernel {
       add_access(part, load_sum(row, column, always()), column, accumulate);
       total.add(part);
     });
-    return threads_.sum(total.total());
+    return threads_.sum({total.total()});
   }
 
   Moments looped_moments(const Value& row) const {
-    if (!centred()) {
-      Value squares = looped_sum(row, [&](Var& sum, const Value& element, const Value& column) {
-        Value counted = under_mean(element, column);
-        sum = fma(counted, counted, sum);
-      });
-      return {std::nullopt, factor_of(squares)};
-    }
-    Value total =
-        looped_sum(row, [](Var& sum, const Value& element, const Value&) { sum = sum + element; });
-    Value mean = total * one_over_mean_elems();
-    Value squares = looped_sum(row, [&](Var& sum, const Value& element, const Value&) {
-      Value distance = element - mean;
-      sum = fma(distance, distance, sum);
-    });
-    return {mean, factor_of(squares)};
+    if (!centred()) return {std::nullopt, factor_of(looped_sum(row, add_square()))};
+    Value mean = looped_sum(row, add_element) * one_over_mean_elems();
+    return {mean, factor_of(looped_sum(row, add_distance(mean)))};
   }
 
   RowNormConfig config_;
@@ -413,9 +420,9 @@ Traced RowNormPlan::trace(ptx::Target target) const {
       .min_blocks_per_sm = config.resident};
   using Maybe = std::optional<Tensor>;
   using MaybeValue = std::optional<Value>;
-  auto body = [this](const Tensor& x, const Maybe& w, const Maybe& y, const Maybe& rstd,
-                     const Maybe& bias, const Maybe& residual, const Maybe& extra,
-                     const Maybe& residual_out, const Value& eps, const Value& weight_bias,
+  auto body = [this](const Tensor& x, const Value& eps, const Maybe& residual, const Maybe& w,
+                     const Maybe& residual_out, const Maybe& y, const Maybe& bias,
+                     const Maybe& extra, const Maybe& rstd, const Value& weight_bias,
                      const Maybe& q, const Maybe& scales, const Maybe& scale,
                      const Maybe& encode_scale, const MaybeValue& floor,
                      const MaybeValue& row_block_count) {
@@ -438,8 +445,8 @@ Traced RowNormPlan::trace(ptx::Target target) const {
   };
   const ScalarArg real{f32, {}};
   const QuantTraceArgs codes = trace_args(quant);
-  return tilewright::trace(trace_options, body, args.x, args.w, args.y, args.rstd, args.bias,
-                           args.residual, args.extra, args.residual_out, real, real,
+  return tilewright::trace(trace_options, body, args.x, real, args.residual, args.w,
+                           args.residual_out, args.y, args.bias, args.extra, args.rstd, real,
                            codes.tensors.q, codes.tensors.scales, codes.tensors.scale,
                            codes.tensors.encode_scale, codes.floor, codes.row_blocks);
 }

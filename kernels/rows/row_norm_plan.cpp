@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host side of norms over rows: checks, configuration, grid.
+#include "kernels/rows/row_arg.h"
 #include "kernels/rows/row_norm.h"
 #include "kernels/rows/row_norm_space.h"
 #include "tilewright/compile.h"
@@ -145,30 +146,27 @@ RowNormTensors folded(const RowNormTensors& tensors, const rows::Caller& caller)
   return flat;
 }
 
-/// Of whole rows and at least what codes need, whether or not there are any: an access splits up
-/// where addresses are not aligned to it.
-int vector_elems(const RowNormTensors& t) {
-  std::vector<View> views{t.x};
-  for (const std::optional<View>& view : {t.y, t.w, t.bias, t.residual, t.extra, t.residual_out}) {
-    if (view) views.push_back(*view);
-  }
-  int least = kLeastQuantAccess;
-  while (rows::row_elems(t.x) % least != 0)
-    least /= 2;
-  return std::max(least, rows::common_vector(t.x.type, views));
+/// By the row alone, for the order of its sum: an access splits up where addresses are not aligned
+/// to it.
+int vector_elems(const View& x) {
+  int elems = 16 / bytes(x.type);
+  while (rows::row_elems(x) % elems != 0)
+    elems /= 2;
+  return elems;
 }
 
+/// Of x the rows are counted.
 RowNormArguments<TensorArg> args_of(const RowNormTensors& t) {
-  auto rows_arg = [](const View& view) {
-    return tensor_arg(view, {.extents = 1, .strides = view.rank == 3 ? 0b11U : 1U});
-  };
-  auto matrix = [&](const std::optional<View>& view) {
-    return view ? std::optional(rows_arg(*view)) : std::nullopt;
+  constexpr DynamicModes kTwoOuterModes{.extents = 1, .strides = 0b11};
+  auto matrix = [](const std::optional<View>& view) {
+    if (!view) return std::optional<TensorArg>();
+    return std::optional(view->rank == 3 ? tensor_arg(*view, kTwoOuterModes)
+                                         : rows::uncounted_rows_arg(*view));
   };
   auto vector = [](const std::optional<View>& view) {
     return view ? std::optional(tensor_arg(*view)) : std::nullopt;
   };
-  return {.x = rows_arg(t.x),
+  return {.x = t.x.rank == 3 ? tensor_arg(t.x, kTwoOuterModes) : rows::rows_arg(t.x),
           .w = vector(t.w),
           .y = matrix(t.y),
           .rstd = matrix(t.rstd),
@@ -188,18 +186,16 @@ std::int64_t operand_count(const RowNormTensors& t) {
 
 void choose_rows(RowNormPlan& plan, const DeviceProperties& device) {
   const View& x = plan.tensors.x;
-  const std::int64_t h = rows::row_elems(x);
-  const std::int64_t operands = operand_count(plan.tensors);
-  const int access = vector_elems(plan.tensors);
-  const rows::RowOrder order =
-      rows::choose_row_order(plan.op, device, {bits(x.type), h, access, operands});
-  rows::RowShape& row = plan.config.row;
-  row = rows::make_row_shape(h, access, order.threads, rows::max_accesses(operands));
-  plan.config.merged = order.merged == 1;
+  const rows::RowKey key{bits(x.type), rows::row_elems(x), vector_elems(x),
+                         operand_count(plan.tensors)};
+  if (plan.config.statistics == Statistics::mean_and_variance)
+    plan.config.merged = rows::choose_merged(device, key);
   const rows::RowBlocks blocks = rows::choose_row_blocks(
-      plan.op, plan.quant ? rows::RowOutput::codes : rows::RowOutput::numbers, device,
-      {bits(x.type), operands, row.threads_per_row, row.looped ? 0 : row.vectors,
-       rows::row_count(x)});
+      plan.op, plan.quant ? rows::RowOutput::codes : rows::RowOutput::numbers, device, key,
+      rows::row_count(x));
+  rows::RowShape& row = plan.config.row;
+  row = rows::make_row_shape(key.h, static_cast<int>(key.access), blocks.threads,
+                             rows::max_accesses(key.operands));
   row.rows_per_block = blocks.rows;
   row.turns = blocks.turns;
   plan.config.weights = blocks.weights;
@@ -255,7 +251,7 @@ RowNormPlan plan_row_norm(std::string_view op, Statistics statistics,
 }
 
 std::string RowNormPlan::key() const {
-  std::string text = op + "/6 " + to_string(config) + " | " + to_string(args.x);
+  std::string text = op + "/7 " + to_string(config) + " | " + to_string(args.x);
   for (const std::optional<TensorArg>* arg :
        {&args.w, &args.rstd, &args.bias, &args.residual, &args.extra, &args.residual_out}) {
     text += " | " + rows::key_text(*arg);
@@ -264,20 +260,25 @@ std::string RowNormPlan::key() const {
   return quant ? text + " | " + quant->key() : text;
 }
 
+/// What each row needs stands first, in as few of the 64-byte lines of constant memory as it takes:
+/// each costs few rows a wait.
 Parameters RowNormPlan::parameters() const {
   Parameters parameters;
   auto add = [&](const std::optional<TensorArg>& arg, const std::optional<View>& view) {
     if (arg) pack(parameters, *arg, *view);
   };
+  auto add_rows = [&](const std::optional<TensorArg>& arg, const std::optional<View>& view) {
+    if (arg) pack(parameters, *arg, rows::uncounted(*view));
+  };
   add(args.x, tensors.x);
-  add(args.w, tensors.w);
-  add(args.y, tensors.y);
-  add(args.rstd, tensors.rstd);
-  add(args.bias, tensors.bias);
-  add(args.residual, tensors.residual);
-  add(args.extra, tensors.extra);
-  add(args.residual_out, tensors.residual_out);
   parameters.add(options.eps);
+  add_rows(args.residual, tensors.residual);
+  add(args.w, tensors.w);
+  add_rows(args.residual_out, tensors.residual_out);
+  add_rows(args.y, tensors.y);
+  add(args.bias, tensors.bias);
+  add_rows(args.extra, tensors.extra);
+  add_rows(args.rstd, tensors.rstd);
   parameters.add(options.weight_bias);
   if (quant) quant->pack_into(parameters, row_blocks);
   return parameters;

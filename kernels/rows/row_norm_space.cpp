@@ -15,56 +15,53 @@ constexpr int kWarp = 32;
 constexpr int kMaxThreads = 1024;
 constexpr int kMaxThreadsOfSm = 2048;
 
-constexpr std::array kThreads{4,   8,   16,  32,  64,  96,  128, 160, 192, 224,
+constexpr std::array kThreads{4,   8,   16,  32,  64,  128, 160, 192, 224,
                               256, 320, 384, 448, 512, 640, 768, 896, 1024};
 constexpr std::array kRows{1, 2, 4, 8, 16, 32};
-constexpr std::array kTurns{1, 2, 4, 8, 16};
+constexpr std::array kTurns{1, 4};
 constexpr std::array kNoOrYes{0, 1};
-constexpr std::array kNo{0};
 constexpr std::array kWeightLoads{0, 1, 2};  // of WeightLoads
+constexpr std::array kResident{0, 4};
 
-constexpr std::array<tune::KeySpec, 4> kOrderKeys{{{"bits"}, {"h"}, {"access"}, {"operands"}}};
-constexpr std::array<tune::Knob, 2> kOrderKnobs{{{"threads", kThreads}, {"merged", kNo}}};
-constexpr std::array<tune::Knob, 2> kCentredKnobs{{{"threads", kThreads}, {"merged", kNoOrYes}}};
+constexpr std::array<tune::KeySpec, 4> kRowKeys{{{"bits"}, {"h"}, {"access"}, {"operands"}}};
+constexpr std::array<tune::Knob, 1> kMergedKnobs{{{"merged", kNoOrYes}}};
 constexpr std::array<tune::KeySpec, 5> kBlocksKeys{
-    {{"bits"}, {"operands"}, {"threads"}, {"accesses"}, {"rows", tune::Match::nearest}}};
-constexpr std::array kResident{0, 1, 2, 4, 8};
-constexpr std::array<tune::Knob, 4> kBlocksKnobs{
-    {{"rows", kRows}, {"turns", kTurns}, {"late", kWeightLoads}, {"resident", kResident}}};
+    {{"bits"}, {"h"}, {"access"}, {"operands"}, {"rows", tune::Match::nearest}}};
+constexpr std::array<tune::Knob, 5> kBlocksKnobs{{{"threads", kThreads},
+                                                  {"rows", kRows},
+                                                  {"turns", kTurns},
+                                                  {"late", kWeightLoads},
+                                                  {"resident", kResident}}};
 constexpr std::array<tune::Reducible, 1> kReducible{{{"T", 67}}};
 
-/// Measured on an H200 over H = 2048, 4096, 7168, 8192 with 1, 64 and 32768 rows: two accesses a
-/// thread are best where they come out even, else four.
-tune::Config standard_order(const DeviceProperties&, const tune::Key& key) {
-  const std::int64_t vectors = ceil_div(key[1], key[2]);
-  const std::int64_t power = power_of_two_from(vectors);
-  if (vectors <= kWarp) return {static_cast<int>(power), 0};
-  const std::int64_t threads = vectors == power ? power / 2 : power / 4;
-  return {static_cast<int>(std::clamp<std::int64_t>(threads, kWarp, kMaxThreads)), 0};
+/// By the row alone: its sum has another order then.
+bool is_looped(std::int64_t accesses, std::int64_t operands) {
+  return ceil_div(accesses, kMaxThreads) > max_accesses(operands);
 }
 
-/// A warp's part of a row takes a power of two of its lanes; the means of equal shares merge.
-bool valid_order(const DeviceProperties&, const tune::Key& key, const tune::Config& config) {
-  const auto [bits, h, access, operands, e, f, g, i] = key;
-  const int threads = config[0];
-  if (threads < 1 || threads > kMaxThreads || config[1] < 0 || config[1] > 1) return false;
-  if (threads < kWarp ? (threads & (threads - 1)) != 0 : threads % kWarp != 0) return false;
-  const std::int64_t vectors = ceil_div(h, access);
-  if (threads > std::max<std::int64_t>(power_of_two_from(vectors), 1)) return false;
-  const std::int64_t each = ceil_div(vectors, threads);
-  const bool held = each <= max_accesses(operands);
-  if (config[1] == 1 && !(held && h == each * access * threads)) return false;
-  return held || threads == kMaxThreads;
+/// With few rows a thread waits for memory once and adds least on the way to the sum. With many,
+/// two accesses a thread were best on an H200 where they come out even, else four: measured over
+/// H = 2048, 4096, 7168, 8192 with 64 and 32768 rows.
+std::int64_t standard_threads(std::int64_t accesses, bool few) {
+  const std::int64_t power = power_of_two_from(accesses);
+  if (accesses <= kWarp) return power;
+  const std::int64_t one_each = ceil_div(accesses, kWarp) * kWarp;
+  const std::int64_t threads = few ? one_each : accesses == power ? power / 2 : power / 4;
+  return std::clamp<std::int64_t>(threads, kWarp, kMaxThreads);
 }
 
 /// Blocks of one warp until every multiprocessor has one.
 tune::Config standard_blocks(const DeviceProperties& device, const tune::Key& key) {
+  constexpr std::int64_t kFewRows = 2;  // of a multiprocessor
   constexpr int kThreadsOfManyRows = 128;
-  const auto [bits, operands, threads, accesses, rows, f, g, i] = key;
-  if (threads > kWarp || accesses == 0) return {1, 1, 0, 0};
+  const auto [bits, h, access, operands, rows, f, g, i] = key;
+  const std::int64_t accesses = ceil_div(h, access);
+  if (is_looped(accesses, operands)) return {kMaxThreads, 1, 1, 0, 0};
+  const auto threads =
+      static_cast<int>(standard_threads(accesses, rows <= kFewRows * device.sm_count));
+  if (threads > kWarp) return {threads, 1, 1, 0, 0};
   const bool many = rows * threads > std::int64_t{device.sm_count} * kWarp;
-  const std::int64_t together = many ? kThreadsOfManyRows : kWarp;
-  return {static_cast<int>(together / threads), 1, 0, 0};
+  return {threads, (many ? kThreadsOfManyRows : kWarp) / threads, 1, 0, 0};
 }
 
 /// Codes take more arithmetic than numbers, and it hides behind that of other blocks: many rows get
@@ -73,32 +70,53 @@ tune::Config standard_blocks(const DeviceProperties& device, const tune::Key& ke
 tune::Config standard_code_blocks(const DeviceProperties& device, const tune::Key& key) {
   constexpr std::int64_t kMostAccesses = 3;
   constexpr std::int64_t kManyBlocks = 8;  // of a multiprocessor
-  const auto [bits, operands, threads, accesses, rows, f, g, i] = key;
+  const auto [bits, h, access, operands, rows, f, g, i] = key;
   tune::Config config = standard_blocks(device, key);
+  const std::int64_t each = ceil_div(ceil_div(h, access), config[0]);
   const bool many = rows > device.sm_count * kManyBlocks;
-  if (threads <= kWarp || accesses == 0 || accesses > kMostAccesses || !many) return config;
-  config[2] = operands > 2 ? 1 : 0;
-  config[3] = static_cast<int>((accesses < kMostAccesses ? 1536 : 1280) / threads);
+  if (config[0] <= kWarp || each > kMostAccesses || !many) return config;
+  config[3] = operands > 2 ? 1 : 0;
+  config[4] = (each < kMostAccesses ? 1536 : 1280) / config[0];
   return config;
 }
 
-/// Rows share a block of whole warps where each has at most one; turns load weights before the
-/// first.
+/// A warp's part of a row takes a power of two of its lanes.
+bool valid_threads(std::int64_t accesses, std::int64_t operands, int threads) {
+  if (threads < 1 || threads > kMaxThreads) return false;
+  if (threads < kWarp ? (threads & (threads - 1)) != 0 : threads % kWarp != 0) return false;
+  if (is_looped(accesses, operands)) return threads == kMaxThreads;
+  return threads <= power_of_two_from(accesses) &&
+         ceil_div(accesses, threads) <= max_accesses(operands);
+}
+
+/// Rows share a block of whole warps, or take turns, where each has at most one warp; turns load
+/// weights before the first.
 bool valid_blocks(const DeviceProperties&, const tune::Key& key, const tune::Config& config) {
-  const auto [bits, operands, threads, accesses, rows, f, g, i] = key;
-  const auto [together, turns, late, resident, c, d, j, k] = config;
+  const auto [bits, h, access, operands, rows, f, g, i] = key;
+  const auto [threads, together, turns, late, resident, d, j, k] = config;
+  const std::int64_t accesses = ceil_div(h, access);
+  if (!valid_threads(accesses, operands, threads)) return false;
   if (together < 1 || turns < 1 || turns > 1024 || late < 0 || late > 2) return false;
-  const std::int64_t all = together * threads;
-  if (all > kMaxThreads || all % kWarp != 0 || (together > 1 && threads > kWarp)) return false;
+  const std::int64_t all = std::int64_t{together} * threads;
+  if (all > kMaxThreads || all % kWarp != 0) return false;
+  if (together * turns > 1 && threads > kWarp) return false;
   if (resident < 0 || resident * all > kMaxThreadsOfSm) return false;
-  if (accesses == 0) return together == 1 && turns == 1 && late == 0;
+  if (is_looped(accesses, operands)) return together == 1 && turns == 1 && late == 0;
   if (operands == 1 && late > 0) return false;  // there are no weights
   return turns == 1 || (late == 0 && turns <= rows);
 }
 
-constexpr tune::Space order_space(std::string_view name, std::span<const tune::Knob> knobs) {
-  return {name, kOrderKeys, knobs, standard_order, valid_order, kReducible};
+tune::Config unmerged(const DeviceProperties&, const tune::Key&) { return {0}; }
+
+/// The means of equal shares merge: of whole groups, or of a part that has no access left over.
+bool valid_merged(const DeviceProperties&, const tune::Key& key, const tune::Config& config) {
+  const auto [bits, h, access, operands, e, f, g, i] = key;
+  const std::int64_t accesses = ceil_div(h, access);
+  if (config[0] == 0) return true;
+  if (config[0] != 1 || is_looped(accesses, operands)) return false;
+  return accesses % kWarp == 0 || (accesses < kWarp && accesses == power_of_two_from(accesses));
 }
+
 using Standard = decltype(tune::Space::standard);
 constexpr tune::Space blocks_space(std::string_view name, Standard standard = standard_blocks) {
   return {name, kBlocksKeys, kBlocksKnobs, standard, valid_blocks, kReducible};
@@ -106,20 +124,21 @@ constexpr tune::Space blocks_space(std::string_view name, Standard standard = st
 
 /// The spaces of an operator.
 struct Spaces {
-  tune::Space order, blocks, code_blocks;
+  std::string_view op;
+  tune::Space blocks, code_blocks;
 };
-constexpr Spaces kRmsNorm{order_space("rms_norm", kOrderKnobs), blocks_space("rms_norm.blocks"),
+constexpr Spaces kRmsNorm{"rms_norm", blocks_space("rms_norm.blocks"),
                           blocks_space("rms_norm.code_blocks", standard_code_blocks)};
-constexpr Spaces kFusedAdd{order_space("fused_add_rms_norm", kOrderKnobs),
-                           blocks_space("fused_add_rms_norm.blocks"),
+constexpr Spaces kFusedAdd{"fused_add_rms_norm", blocks_space("fused_add_rms_norm.blocks"),
                            blocks_space("fused_add_rms_norm.code_blocks")};
-constexpr Spaces kLayerNorm{order_space("layer_norm", kCentredKnobs),
-                            blocks_space("layer_norm.blocks"),
+constexpr Spaces kLayerNorm{"layer_norm", blocks_space("layer_norm.blocks"),
                             blocks_space("layer_norm.code_blocks", standard_code_blocks)};
+constexpr tune::Space kMerged{"layer_norm", kRowKeys,     kMergedKnobs,
+                              unmerged,     valid_merged, kReducible};
 
 const Spaces& spaces_of(std::string_view op) {
   for (const Spaces* spaces : {&kFusedAdd, &kLayerNorm}) {
-    if (spaces->order.name == op) return *spaces;
+    if (spaces->op == op) return *spaces;
   }
   return kRmsNorm;
 }
@@ -128,20 +147,17 @@ const Spaces& spaces_of(std::string_view op) {
 
 int max_accesses(std::int64_t operands) { return operands > 2 ? 4 : 8; }
 
-RowOrder choose_row_order(std::string_view op, const DeviceProperties& device,
-                          const RowOrderKey& key) {
-  const tune::Config config =
-      tune::choose(spaces_of(op).order, device, {key.bits, key.h, key.access, key.operands});
-  return {config[0], config[1]};
-}
-
 RowBlocks choose_row_blocks(std::string_view op, RowOutput output, const DeviceProperties& device,
-                            const RowBlocksKey& key) {
+                            const RowKey& key, std::int64_t rows) {
   const Spaces& spaces = spaces_of(op);
   const tune::Config config =
       tune::choose(output == RowOutput::codes ? spaces.code_blocks : spaces.blocks, device,
-                   {key.bits, key.operands, key.threads, key.accesses, key.rows});
-  return {config[0], config[1], static_cast<WeightLoads>(config[2]), config[3]};
+                   {key.bits, key.h, key.access, key.operands, rows});
+  return {config[0], config[1], config[2], static_cast<WeightLoads>(config[3]), config[4]};
+}
+
+bool choose_merged(const DeviceProperties& device, const RowKey& key) {
+  return tune::choose(kMerged, device, {key.bits, key.h, key.access, key.operands})[0] == 1;
 }
 
 }  // namespace tilewright::rows

@@ -10,41 +10,33 @@
 
 namespace tilewright::rows {
 
-/// Chosen first, of the row alone: it decides the order of the row's sum.
-struct RowOrderKey {
+/// Of the row alone.
+struct RowKey {
   std::int64_t bits = 16;  ///< of an element of x
   std::int64_t h = 0;      ///< elements of a row
   std::int64_t access = 8;
   std::int64_t operands =
       1;  ///< whole rows that a thread holds at once: x, w, bias, residual, extra
 };
-struct RowOrder {
-  int threads = 128;
-  int merged = 0;  ///< 1: mean and variance in one reduction (centred statistics only)
-};
 
-/// Chosen for the order: what does not change a row's result.
-struct RowBlocksKey {
-  std::int64_t bits = 16, operands = 1;
-  std::int64_t threads = 128;  ///< of a row
-  std::int64_t accesses = 1;   ///< of a thread; 0: looped
-  std::int64_t rows = 1;
-};
+/// What does not change a row's result.
 struct RowBlocks {
-  int rows = 1;   ///< of a block at once
-  int turns = 1;  ///< of a block, with the weights kept
+  int threads = 128;  ///< of a row
+  int rows = 1;       ///< of a block at once
+  int turns = 1;      ///< of a block, with the weights kept
   WeightLoads weights = WeightLoads::free;
   int resident = 0;  ///< blocks that a multiprocessor must hold, which bounds registers; 0: any
 };
 
-/// What a norm writes of a row: rows of codes have records of their own, but for the order.
+/// What a norm writes of a row: rows of codes have records of their own.
 enum class RowOutput : std::uint8_t { numbers, codes };
 
 /// `op` is rms_norm, fused_add_rms_norm or layer_norm: each has records of its own.
-RowOrder choose_row_order(std::string_view op, const DeviceProperties& device,
-                          const RowOrderKey& key);
 RowBlocks choose_row_blocks(std::string_view op, RowOutput output, const DeviceProperties& device,
-                            const RowBlocksKey& key);
+                            const RowKey& key, std::int64_t rows);
+/// Whether mean and variance of layer_norm take one reduction, which rounds differently: by the row
+/// alone.
+bool choose_merged(const DeviceProperties& device, const RowKey& key);
 
 /// The most accesses of a thread that fit its registers.
 int max_accesses(std::int64_t operands);

@@ -10,15 +10,15 @@
 
 namespace tilewright::rows {
 
-/// How the threads of a block share rows. Depends on H and the access width alone, besides
-/// rows_per_block, so that a row's result does not depend on the other rows.
+/// How the threads of a block share rows. Whether they are looped depends on H and the access width
+/// alone; the rest changes no bit of a row's result.
 struct RowShape {
   std::int64_t h = 0;
   int vector_elems = 8;  ///< elements of one access
   int threads_per_row = 128;
   int vectors = 1;         ///< accesses of a thread in a row held in registers
   int rows_per_block = 1;  ///< more than one only where a row takes a warp or less
-  int turns = 1;           ///< rows that a block's threads take one after the other
+  int turns = 1;           ///< the same: rows that a block's threads take one after the other
   bool looped = false;     ///< rows too long for registers are read again for every pass
   friend bool operator==(const RowShape&, const RowShape&) = default;
   int threads() const { return threads_per_row * rows_per_block; }

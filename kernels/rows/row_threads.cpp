@@ -9,11 +9,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace tilewright::rows {
 namespace {
 
-Value add(const Value& a, const Value& b) { return a + b; }
 Value larger(const Value& a, const Value& b) { return max(a, b, NanMode::propagate); }
 
 }  // namespace
@@ -53,95 +53,130 @@ void RowThreads::store_access(const Tensor& tensor, const Value& row, int j,
   store_if(inside(j), tensor(row, column(j)), access);
 }
 
-Value RowThreads::sum(const Value& mine) const { return combined(mine, add); }
+Value RowThreads::lane_in_warp() const { return lanes() < 32 ? lane_ : lane_idx(); }
+
+Tensor RowThreads::exchange_area(int places, int numbers) {
+  constexpr int kWord = 4;  // floats of an access
+  const int pitch = (places + kWord - 1) / kWord * kWord;
+  return shared(f32, Layout(Shape{places, numbers}, Stride{1, pitch}));
+}
 
 /// Magnitudes as integers are in order, and NaN is above infinity: an instruction of the warp finds
 /// the largest.
 Value RowThreads::largest(const Value& magnitude) const {
-  if (shape_.threads_per_row < 32) return combined(magnitude, larger);
+  if (lanes() < 32) return warp_reduce(magnitude, larger, lanes());
   Value of_warp = redux_max(magnitude.bitcast(u32));
   if (warps() == 1) return of_warp.bitcast(f32);
-  const Tensor partials = exchanged({of_warp.bitcast(f32)});
-  Value other = partials(min(lane_idx(), warps() - 1), 0);
+  const Tensor area = exchange_area(warps(), 1);
+  if_(lane_idx() == 0, [&] { area(warp_idx(), 0) = of_warp.bitcast(f32); });
+  barrier();
+  Value other = area(min(lane_idx(), warps() - 1), 0);
   return redux_max(other.bitcast(u32)).bitcast(f32);
 }
 
-Value RowThreads::combined(const Value& mine, Value (*combine)(const Value&, const Value&)) const {
-  const int width = std::min(shape_.threads_per_row, 32);
-  Value of_warp = warp_reduce(mine, combine, width);
-  return warps() == 1 ? of_warp : reduce(of_all_warps({of_warp}).front(), combine);
+Value RowThreads::sum(const std::vector<Value>& accesses) const {
+  std::vector<Numbers> numbers;
+  for (const Value& access : accesses)
+    numbers.push_back({access});
+  const Groups groups = groups_of(
+      numbers, [](const Numbers& a, const Numbers& b, int) { return Numbers{a[0] + b[0]}; });
+  std::vector<Value> mine;
+  for (const Numbers& group : groups.mine)
+    mine.push_back(group[0]);
+  return sum_of_groups(groups, std::move(mine));
 }
 
-/// Each call has shared memory of its own, so that no barrier keeps it from the one before; turns
-/// take two in turn, for the barrier between them parts the first turn's reads from the third.
-Tensor RowThreads::exchanged(std::initializer_list<Value> mine) const {
-  constexpr int kWord = 4;  // floats of an access
-  const int pitch = (warps() + kWord - 1) / kWord * kWord;
-  const int count = static_cast<int>(mine.size());
-  Tensor partials = shared(f32, Layout(Shape{warps(), count, 2}, Stride{1, pitch, pitch * count}));
-  const Value half = turn_ ? *turn_ & 1 : constant(s32, 0);
-  if_(lane_idx() == 0, [&] {
-    int i = 0;
-    for (const Value& number : mine)
-      partials(warp_idx(), i++, half) = number;
+/// Chan, Golub and LeVeque: spreads of two disjoint sets of as many elements, and of any number of
+/// such sets.
+RowThreads::Spread RowThreads::merge(const std::vector<Spread>& accesses) const {
+  std::vector<Numbers> numbers;
+  for (const Spread& access : accesses)
+    numbers.push_back({access.mean, access.squares});
+  const int elems = shape_.vector_elems;
+  const Groups groups = groups_of(numbers, [&](const Numbers& a, const Numbers& b, int sets) {
+    Value apart = b[0] - a[0];
+    const float weight = static_cast<float>(sets * elems) * 0.5f;
+    return Numbers{(a[0] + b[0]) * 0.5f, fma(apart * apart, weight, a[1] + b[1])};
+  });
+  if (groups.count == 1) return {groups.mine[0][0], groups.mine[0][1]};
+  std::vector<Value> means, squares;
+  for (const Numbers& group : groups.mine)
+    means.push_back(group[0]);
+  Value mean = sum_of_groups(groups, std::move(means)) * (1.0f / static_cast<float>(groups.count));
+  for (std::size_t i = 0; i < groups.mine.size(); ++i) {
+    Value apart = groups.mine[i][0] - mean;
+    const auto elems_of_group = static_cast<float>(kGroup * elems);
+    squares.push_back(
+        select(groups.exist[i], fma(apart * apart, elems_of_group, groups.mine[i][1]), 0.0f));
+  }
+  return {mean, sum_of_groups(groups, std::move(squares))};
+}
+
+template <class Combine>
+RowThreads::Groups RowThreads::groups_of(const std::vector<Numbers>& accesses,
+                                         Combine&& combine) const {
+  const GroupLanes reduced = reduce_groups(accesses, lane_in_warp(), lanes(), combine);
+  const int count = group_count(static_cast<int>(accesses.size()));
+  return warps() == 1 ? in_warp(reduced) : of_all_warps(reduced, count);
+}
+
+int RowThreads::group_count(int numbers_of_thread) const {
+  const std::int64_t of_row = ceil_div(ceil_div(shape_.h, shape_.vector_elems), kGroup);
+  return static_cast<int>(std::min<std::int64_t>(of_row, warps() * numbers_of_thread));
+}
+
+RowThreads::Groups RowThreads::in_warp(const GroupLanes& reduced) const {
+  const int distance = lanes() / reduced.slots;
+  const Value exists = reduced.count == reduced.slots ? constant(pred, true)
+                                                      : lane_in_warp() < reduced.count * distance;
+  Numbers mine;
+  for (const Value& number : reduced.mine)
+    mine.push_back(select(exists, number, 0.0f));
+  return {{std::move(mine)}, {exists}, reduced.count, reduced.slots, distance};
+}
+
+/// After one barrier each thread reads the results of a few groups, or each lane those of some of
+/// many: shared memory takes four turns to give all lanes 16 bytes.
+RowThreads::Groups RowThreads::of_all_warps(const GroupLanes& reduced, int count) const {
+  constexpr int kFew = 8, kLanes = 32;
+  const int numbers = static_cast<int>(reduced.mine.size());
+  const Tensor area = exchange_area(warps() * reduced.count, numbers);
+  const int distance = kLanes / reduced.slots;
+  const Value slot = lane_idx() / distance;
+  if_(lane_idx() % distance == 0 && slot < reduced.count, [&] {
+    for (int i = 0; i < numbers; ++i)
+      area(slot * warps() + warp_idx(), i) = reduced.mine[static_cast<std::size_t>(i)];
   });
   barrier();
-  return partials(_, _, half);
-}
-
-std::vector<Fragment> RowThreads::of_all_warps(std::initializer_list<Value> mine) const {
-  const Tensor partials = exchanged(mine);
-  std::vector<Fragment> numbers;
-  numbers.reserve(mine.size());
-  for (int i = 0; i < static_cast<int>(mine.size()); ++i)
-    numbers.push_back(load(partials(0, i), warps()));
-  return numbers;
-}
-
-RowThreads RowThreads::in_turn(const Value& turn) const {
-  RowThreads threads = *this;
-  threads.turn_.emplace(turn);
-  return threads;
-}
-
-namespace {
-
-using Spread = RowThreads::Spread;
-
-/// Chan, Golub and LeVeque: the spread of two disjoint sets of `count` elements each.
-Spread merged(const Spread& a, const Spread& b, int count) {
-  Value apart = b.mean - a.mean;
-  return {(a.mean + b.mean) * 0.5f,
-          fma(apart * apart, static_cast<float>(count) * 0.5f, a.squares + b.squares)};
-}
-
-/// Of any number of sets of `count` elements, by few steps one after the other.
-Spread merged_of_equals(const Fragment& means, const Fragment& squares, int count) {
-  std::vector<Value> numbers, spreads;
-  for (int i = 0; i < means.size(); ++i)
-    numbers.emplace_back(means[i].get());
-  Value mean = tree_sum(numbers) * (1.0f / static_cast<float>(means.size()));
-  for (int i = 0; i < means.size(); ++i) {
-    Value apart = means[i].get() - mean;
-    spreads.push_back(fma(apart * apart, static_cast<float>(count), squares[i].get()));
+  const int width = std::gcd(count, 4);  // of an access
+  const int accesses = count / width;
+  const std::int64_t each =
+      count <= kFew ? accesses : power_of_two_from(ceil_div(accesses, kLanes));
+  Groups groups;
+  groups.count = count;
+  groups.lanes = static_cast<int>(power_of_two_from(ceil_div(accesses, each)));
+  const Value first = groups.lanes == 1 ? constant(s32, 0) : lane_idx() % groups.lanes * each;
+  for (int i = 0; i < each; ++i) {
+    const Value access = first + i;
+    const Value exists = access < accesses;
+    std::vector<Fragment> loaded;
+    for (int n = 0; n < numbers; ++n)
+      loaded.push_back(load_if(exists, area(access * width, n), width));
+    for (int e = 0; e < width; ++e) {
+      groups.exist.push_back(exists);
+      groups.mine.emplace_back();
+      for (const Fragment& of_number : loaded)
+        groups.mine.back().emplace_back(of_number[e].get());
+    }
   }
-  return {mean, tree_sum(spreads)};
+  return groups;
 }
 
-}  // namespace
-
-RowThreads::Spread RowThreads::merge(const Spread& mine, int count) const {
-  const int width = std::min(shape_.threads_per_row, 32);
-  std::vector<Spread> all{mine};
-  for (int mask = width / 2; mask > 0; mask /= 2) {
-    const Spread& one = all.back();
-    const Spread other{shuffle_xor(one.mean, mask, width), shuffle_xor(one.squares, mask, width)};
-    all.push_back(merged(one, other, count));
-    count *= 2;
-  }
-  if (warps() == 1) return all.back();
-  const std::vector<Fragment> of_warps = of_all_warps({all.back().mean, all.back().squares});
-  return merged_of_equals(of_warps[0], of_warps[1], count);
+Value RowThreads::sum_of_groups(const Groups& groups, std::vector<Value> mine) const {
+  std::vector<Value> sums{tree_sum(std::move(mine))};
+  for (int lane = 1; lane < groups.lanes; lane *= 2)
+    sums.push_back(sums.back() + shuffle_xor(sums.back(), lane * groups.distance, lanes()));
+  return sums.back();
 }
 
 Value tree_sum(std::vector<Value> sums) {

@@ -3,11 +3,10 @@
 #pragma once
 
 #include "kernels/rows/row_shape.h"
+#include "kernels/rows/row_tree.h"
 #include "tilewright/fragment.h"
 #include "tilewright/value.h"
 
-#include <initializer_list>
-#include <optional>
 #include <vector>
 
 namespace tilewright::rows {
@@ -22,8 +21,6 @@ class RowThreads {
   /// The row of this thread's first turn, as a value of type `index`; the next is rows_per_block
   /// on.
   Value row(Type index) const;
-  /// The same threads in a turn of their block: what they share is apart from the turn before.
-  RowThreads in_turn(const Value& turn) const;
   const Value& lane() const { return lane_; }  ///< of the threads that share the row
 
   /// Where access j of this thread begins in the row.
@@ -36,30 +33,46 @@ class RowThreads {
   Row load_vector(const Tensor& tensor) const;
   void store_access(const Tensor& tensor, const Value& row, int j, const Fragment& access) const;
 
-  /// Combines one number of every thread of the row: a butterfly in each warp, then the warps in
-  /// order, the same for all threads. Every thread of the block takes part.
-  Value sum(const Value& mine) const;
-  /// The largest of magnitudes; NaN if there is one.
+  /// Of one number for each access of the thread, 0 beyond the row, in the order of row_tree.h: the
+  /// same bits in all threads, and for any number of them. Of one number for all of a thread's
+  /// accesses the bits depend on the number of threads. Every thread of the block takes part.
+  Value sum(const std::vector<Value>& accesses) const;
+  /// The largest of magnitudes, one of each thread; NaN if there is one.
   Value largest(const Value& magnitude) const;
 
   /// Mean of some elements, and the sum of their square distances from it.
   struct Spread {
     Value mean, squares;
   };
-  /// Of all threads of the row, from each one's own over `count` elements, in the order of sum().
-  Spread merge(const Spread& mine, int count) const;
+  /// Of the whole row, from each access's own, in the order of sum(). Pre: merges_accesses(shape).
+  Spread merge(const std::vector<Spread>& accesses) const;
 
  private:
+  /// What this lane has of the results of all groups of the row.
+  struct Groups {
+    std::vector<Numbers> mine;  ///< one after another; 0 where there is none
+    std::vector<Value> exist;   ///< a predicate for each
+    int count = 1;              ///< of all lanes
+    int lanes = 1;              ///< that have different ones
+    int distance = 1;           ///< from one of those lanes to the next
+  };
+  template <class Combine>
+  Groups groups_of(const std::vector<Numbers>& accesses, Combine&& combine) const;
+  /// Of the row, from so many numbers a thread.
+  int group_count(int numbers_of_thread) const;
+  Groups in_warp(const GroupLanes& reduced) const;
+  Groups of_all_warps(const GroupLanes& reduced, int count) const;
+  Value sum_of_groups(const Groups& groups, std::vector<Value> mine) const;
+
+  int lanes() const { return shape_.threads_per_row < 32 ? shape_.threads_per_row : 32; }
   int warps() const { return shape_.threads_per_row > 32 ? shape_.threads_per_row / 32 : 1; }
-  Value combined(const Value& mine, Value (*combine)(const Value&, const Value&)) const;
-  /// Numbers of each warp in shared memory, by warp and number, after one barrier.
-  Tensor exchanged(std::initializer_list<Value> mine) const;
-  /// The same in registers: a fragment each.
-  std::vector<Fragment> of_all_warps(std::initializer_list<Value> mine) const;
+  Value lane_in_warp() const;
+  /// Where warps leave numbers for one another: (place, number). Apart from the one of the call
+  /// before, so that no barrier keeps it from that.
+  static Tensor exchange_area(int places, int numbers);
 
   RowShape shape_;
   Value lane_;
-  std::optional<Value> turn_ = {};  ///< absent: there is one
 };
 
 /// Neighbours first, in a tree. Pre: at least one.

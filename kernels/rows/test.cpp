@@ -6,38 +6,83 @@
 #include "tilewright/tune_record.h"
 #include "tune/session.h"
 
+#include <array>
+#include <cstddef>
 #include <map>
+#include <set>
 
 namespace tilewright {
 namespace {
 
 using test::OperatorTest;
 using test::Options;
+using test::Placement;
 
 class TunedOperators : public OperatorTest {
  protected:
-  /// Runs with every candidate of the spaces NAME.blocks: each gives the bits of the first.
-  void run_blocks(const Operator& op, const std::vector<Array>& inputs,
-                  const Options& options = {}) {
+  enum class Candidates : std::uint8_t {
+    all,
+    of_first_knob  ///< the first one of each of its values
+  };
+  /// Runs with candidates of the spaces NAME.blocks and NAME.code_blocks: each gives the bits of
+  /// the first.
+  void run_blocks(const Operator& op, const std::vector<Array>& inputs, const Options& options = {},
+                  Candidates wanted = Candidates::all) {
     const tune::Watch watch;
     const std::vector<Array> first = run(op, inputs, options);
     int spaces = 0;
     for (const tune::Lookup& lookup : std::vector<tune::Lookup>(watch.lookups())) {
-      if (!lookup.space->name.ends_with(".blocks")) continue;
+      if (!lookup.space->name.ends_with("blocks")) continue;
       ++spaces;
+      std::set<int> seen;
       for (const tune::Config& config :
            tune::candidates(*lookup.space, device.properties(), lookup.key)) {
+        const bool is_new = seen.insert(config[0]).second;
+        if (wanted == Candidates::of_first_knob && !is_new) continue;
         SCOPED_TRACE(std::string(lookup.space->name) + " " +
                      tune::config_text(*lookup.space, config));
         const tune::Pin pin(*lookup.space, config);
-        const std::vector<Array> again = run(op, inputs, options);
-        for (std::size_t i = 0; i < first.size(); ++i)
-          EXPECT_EQ(again[i].bytes, first[i].bytes) << first[i].name;
+        expect_equal(run(op, inputs, options), first);
+      }
+    }
+    EXPECT_EQ(spaces, 1) << op.schema.name;
+  }
+
+  static void expect_equal(const std::vector<Array>& again, const std::vector<Array>& first) {
+    ASSERT_EQ(again.size(), first.size());
+    for (std::size_t i = 0; i < first.size(); ++i)
+      EXPECT_EQ(again[i].bytes, first[i].bytes) << first[i].name;
+  }
+
+  /// Runs with every value of the space of the operator's name, which rounds differently.
+  template <class Run>
+  void for_orders(const Operator& op, const std::vector<Array>& inputs, Run&& runs) {
+    const tune::Watch watch;
+    run(op, inputs);
+    int spaces = 0;
+    for (const tune::Lookup& lookup : std::vector<tune::Lookup>(watch.lookups())) {
+      if (lookup.space->name != op.schema.name) continue;
+      ++spaces;
+      for (const tune::Config& config :
+           tune::candidates(*lookup.space, device.properties(), lookup.key)) {
+        SCOPED_TRACE(tune::config_text(*lookup.space, config));
+        const tune::Pin pin(*lookup.space, config);
+        runs();
       }
     }
     EXPECT_EQ(spaces, 1) << op.schema.name;
   }
 };
+
+/// The first row of each array, in bytes.
+std::vector<std::vector<std::byte>> first_rows(const std::vector<Array>& arrays) {
+  std::vector<std::vector<std::byte>> rows;
+  for (const Array& array : arrays) {
+    const auto count = static_cast<std::ptrdiff_t>(array.bytes.size()) / array.shape[0];
+    rows.emplace_back(array.bytes.begin(), array.bytes.begin() + count);
+  }
+  return rows;
+}
 
 TEST_F(TunedOperators, GiveARowTheSameBitsInEveryBlock) {
   for (std::int64_t h : {64, 1000}) {
@@ -49,6 +94,47 @@ TEST_F(TunedOperators, GiveARowTheSameBitsInEveryBlock) {
              {random("x", bf16, {3, 264}), random("residual", bf16, {3, 264}, 1, 2)});
   run_blocks(find_operator("qk_norm"),
              {random("q", f16, {3, 4, 96}), random("k", f16, {3, 2, 96})});
+}
+
+constexpr std::int64_t kWidths[] = {64, 96, 200, 512, 2304, 2880, 4096, 7168};
+
+TEST_F(TunedOperators, GiveARowTheSameBitsWithAnyNumberOfThreads) {
+  constexpr auto kThreads = Candidates::of_first_knob;
+  for (Type type : {bf16, f32}) {
+    for (std::int64_t h : kWidths) {
+      SCOPED_TRACE(h);
+      const Array x = random("x", type, {2, h}), w = random("w", type, {h}, 1, 2);
+      const Array bias = random("bias", type, {h}, 1, 3);
+      run_blocks(find_operator("rms_norm"), {x, w}, {}, kThreads);
+      run_blocks(find_operator("fused_add_rms_norm"), {x, random("residual", type, {2, h}, 1, 4)},
+                 {{"quant", "fp8_token"}}, kThreads);
+      const Operator& layer_norm = find_operator("layer_norm");
+      for_orders(layer_norm, {x, w, bias}, [&] {
+        run_blocks(layer_norm, {x, w, bias}, {}, kThreads);
+      });
+    }
+  }
+}
+
+TEST_F(TunedOperators, GiveARowTheSameBitsAmongAnyNumberOfRows) {
+  constexpr std::int64_t kMany = 300;
+  const auto among = [&](std::int64_t rows, std::int64_t h, Placement placement) {
+    const Array x = random("x", bf16, {kMany, h});
+    const Array few = make_array("x", bf16, {rows, h}, [&] {
+      std::vector<double> values = to_doubles(x);
+      values.resize(static_cast<std::size_t>(rows * h));
+      return values;
+    }());
+    std::vector<Array> out = run(find_operator("rms_norm"), {few}, {}, placement);
+    const std::vector<Array> centred = run(find_operator("layer_norm"), {few}, {}, placement);
+    out.insert(out.end(), centred.begin(), centred.end());
+    return first_rows(out);
+  };
+  for (std::int64_t h : {96, 1000, 2304}) {
+    const auto alone = among(1, h, {});
+    EXPECT_EQ(among(kMany, h, {}), alone) << h;
+    EXPECT_EQ(among(3, h, {.row_padding = 1}), alone) << h;
+  }
 }
 
 /// Large numbers of rows are cut down.

@@ -34,11 +34,12 @@ TEST(Tune, ADryRunReachesEverySpaceOfAnOperator) {
   if (!have_assembler()) GTEST_SKIP() << why_no_assembler();
   const Folder folder;
   const Outcome outcome =
-      folder.run(TILEWRIGHT_PROGRAM, "tune rms_norm --shapes T=1,H=96,x=bf16 --dry-run",
+      folder.run(TILEWRIGHT_PROGRAM, "tune layer_norm --shapes T=1,H=96,x=bf16 --dry-run",
                  "TILEWRIGHT_CACHE_DIR=cache");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(outcome.out.rfind("rms_norm bits=16 h=96 access=8 operands=1: ", 0), 0U) << outcome.out;
-  EXPECT_NE(outcome.out.find("\nrms_norm.blocks bits=16 operands=1 threads=16 accesses=1 rows=1: "),
+  EXPECT_EQ(outcome.out.rfind("layer_norm bits=16 h=96 access=8 operands=1: ", 0), 0U)
+      << outcome.out;
+  EXPECT_NE(outcome.out.find("\nlayer_norm.blocks bits=16 h=96 access=8 operands=1 rows=1: "),
             std::string::npos)
       << outcome.out;
 }
