@@ -3,6 +3,7 @@
 #include "kernels/qk_norm_rope/qk_norm_rope.h"
 #include "kernels/reshape_and_cache/cache_codes.h"
 #include "kernels/rows/row_threads.h"
+#include "kernels/rows/row_tree.h"
 #include "tilewright/control.h"
 #include "tilewright/fragment.h"
 #include "tilewright/loaded_together.h"
@@ -282,16 +283,38 @@ class QkKernel {
     return turn;
   }
 
-  void normalise(std::vector<Fragment>& head, const std::vector<Fragment>& weights) const {
-    std::vector<Value> sums;
-    for (const Fragment& part : head) {
-      Var sum(f32, 0.0f);
-      for (int i = 0; i < c_.vector_elems; ++i)
-        sum = fma(part[i], part[i], sum);
-      sums.emplace_back(sum);
+  /// In one order for any number of lanes: what lies at one place of the head's parts (the halves
+  /// that turn as pairs, and the rest) is added first, then places in a butterfly, their highest
+  /// bit first.
+  Value sum_of_squares(const std::vector<Fragment>& head) const {
+    const auto turned = static_cast<std::size_t>(rounds(turned_elems()));
+    const auto rest = static_cast<std::size_t>(rounds(c_.d - c_.rotary));
+    const std::size_t parts = c_.style == RopeStyle::neox ? 2 : 1;
+    std::vector<rows::Numbers> places;
+    for (std::size_t round = 0; round < std::max(turned, rest); ++round) {
+      std::vector<Value> sums;
+      for (std::size_t part = 0; round < turned && part < parts; ++part)
+        sums.push_back(sum_of_squares(head[round * parts + part]));
+      if (round < rest) sums.push_back(sum_of_squares(head[turned * parts + round]));
+      places.push_back({rows::tree_sum(std::move(sums))});
     }
-    auto add = [](const Value& a, const Value& b) { return a + b; };
-    Value squares = warp_reduce(rows::tree_sum(std::move(sums)), add, c_.lanes);
+    const auto add = [](const Value& a, const Value& b) { return a + b; };
+    rows::fold_halves(
+        places, static_cast<int>(rows::power_of_two_from(static_cast<std::int64_t>(places.size()))),
+        [&](const rows::Numbers& a, const rows::Numbers& b, int) {
+          return rows::Numbers{add(a[0], b[0])};
+        });
+    return warp_reduce(places.front().front(), add, c_.lanes);
+  }
+  Value sum_of_squares(const Fragment& piece) const {
+    Var sum(f32, 0.0f);
+    for (int i = 0; i < c_.vector_elems; ++i)
+      sum = fma(piece[i], piece[i], sum);
+    return sum;
+  }
+
+  void normalise(std::vector<Fragment>& head, const std::vector<Fragment>& weights) const {
+    const Value squares = sum_of_squares(head);
     Value factor = rsqrt_approx(fma(squares, 1.0f / static_cast<float>(c_.d), eps_));
     for (std::size_t i = 0; i < head.size(); ++i) {
       head[i] = head[i] * factor;

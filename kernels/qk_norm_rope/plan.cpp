@@ -225,7 +225,7 @@ QkPlan plan_qk(std::string_view op, const DeviceProperties& device, const QkTens
 }
 
 std::string QkPlan::key() const {
-  std::string text = op + "/5 " + to_string(config);
+  std::string text = op + "/6 " + to_string(config);
   for (const TensorArg* arg : {&args.q, &args.k, &args.q_out, &args.k_out})
     text += " | " + to_string(*arg);
   for (const std::optional<TensorArg>* arg :

@@ -116,6 +116,22 @@ TEST_F(TunedOperators, GiveARowTheSameBitsWithAnyNumberOfThreads) {
   }
 }
 
+TEST_F(TunedOperators, GiveAHeadTheSameBitsWithAnyNumberOfLanes) {
+  const struct {
+    const char* style;
+    std::int64_t d, rotary;
+  } heads[] = {{"neox", 128, 128}, {"neox", 96, 48}, {"interleaved", 80, 16}, {"neox", 256, 64}};
+  for (const auto& head : heads) {
+    SCOPED_TRACE(head.d);
+    const Array q = random("q", bf16, {3, 4, head.d}), k = random("k", bf16, {3, 2, head.d}, 1, 2);
+    run_blocks(find_operator("qk_norm"), {q, k}, {}, Candidates::of_first_knob);
+    run_blocks(find_operator("qk_norm_rope"),
+               {q, k, make_array("positions", s32, {3}, std::array{0.0, 7.0, 5.0}),
+                random("cos_sin", f32, {8, head.rotary}, 1, 3)},
+               {{"style", head.style}}, Candidates::of_first_knob);
+  }
+}
+
 TEST_F(TunedOperators, GiveARowTheSameBitsAmongAnyNumberOfRows) {
   constexpr std::int64_t kMany = 300;
   const auto among = [&](std::int64_t rows, std::int64_t h, Placement placement) {
