@@ -37,11 +37,32 @@ View as_batch(const View& view, std::string_view which, const rows::Caller& call
 
 }  // namespace
 
+int TransposeConfig::tile_m() const {
+  return method == TransposeMethod::shared ? down * access_elems() : threads / across * access;
+}
+int TransposeConfig::tile_n() const {
+  if (method == TransposeMethod::direct) return across * access;
+  return across * word_elems() - (whole_words ? 0 : word_elems() - 1);
+}
+
+/// All threads read as many rows.
+int TransposeConfig::smem_rows() const {
+  const int together = std::max(access_elems(), threads / across);
+  return (tile_m() + rows_before() + together - 1) / together * together;
+}
+int TransposeConfig::smem_bytes() const {
+  return smem_rows() / access_elems() * (access_elems() * row_words() + 1) * word_bytes();
+}
+
 std::string to_string(const TransposeConfig& c) {
-  return std::string(c.method == TransposeMethod::direct ? "direct" : "shared") +
-         " v=" + std::to_string(c.access) + " t=" + std::to_string(c.threads) + "/" +
-         std::to_string(c.across) + " r=" + std::to_string(c.read_elems) +
-         " w=" + std::to_string(c.write_elems) + " m=" + std::to_string(c.shared_rows);
+  const std::string group = " g=" + std::to_string(c.group);
+  if (c.method == TransposeMethod::direct) {
+    return "direct v=" + std::to_string(c.access) + " t=" + std::to_string(c.threads) + "/" +
+           std::to_string(c.across) + group;
+  }
+  return "shared t=" + std::to_string(c.threads) + "/" + std::to_string(c.across) + "/" +
+         std::to_string(c.down) + (c.whole_words ? " words" : "") +
+         (c.whole_accesses ? " accesses" : "") + group;
 }
 
 TransposePlan plan_transpose(const DeviceProperties& device, const View& src, const View& dst,
@@ -65,30 +86,27 @@ TransposePlan plan_transpose(const DeviceProperties& device, const View& src, co
   constexpr DynamicModes kAllButLast{.extents = 0b111, .strides = 0b011};
   plan.src_arg = tensor_arg(plan.src, kAllButLast);
   plan.dst_arg = tensor_arg(plan.dst, kAllButLast);
-  const int access = rows::common_vector(plan.src.type, std::array{plan.src, plan.dst});
-  plan.config = choose_transpose(device, plan.src, access);
-  if (plan.config.method == TransposeMethod::shared) {
-    const int word = std::max(1, 4 / bytes(plan.src.type));
-    plan.config.read_elems =
-        std::min(word, rows::common_vector(plan.src.type, std::array{plan.src}));
-    plan.config.write_elems =
-        std::min(word, rows::common_vector(plan.src.type, std::array{plan.dst}));
-    plan.config.shared_rows = 64 * std::min(word, 2);  // more bytes of dst side by side
-  }
-  plan.tiles_m = rows::ceil_div(from[1], plan.config.tile_m());
-  plan.tiles_n = rows::ceil_div(from[2], plan.config.tile_n());
+  plan.config = choose_transpose(device, plan.src, plan.dst);
+  const TransposeConfig& config = plan.config;
+  const std::int64_t covered =
+      from[1] + (config.method == TransposeMethod::shared ? config.rows_before() : 0);
+  plan.tiles_m =
+      rows::ceil_div(rows::ceil_div(covered, config.tile_m()), config.group) * config.group;
+  plan.tiles_n = rows::ceil_div(from[2], config.tile_n());
   std::int64_t tiles = from[0] * plan.tiles_m * plan.tiles_n;
   if (tiles > 2'147'483'647) {
     caller.refuse(to_string(src) + " has " + std::to_string(tiles) +
                   " tiles; a launch takes 2147483647");
   }
   plan.launch.grid.x = static_cast<int>(tiles);
-  plan.launch.block.x = plan.config.threads;
+  plan.launch.block.x = config.threads;
+  if (config.method == TransposeMethod::shared)
+    plan.launch.dynamic_smem_bytes = config.smem_bytes();
   return plan;
 }
 
 std::string TransposePlan::key() const {
-  return "transpose/2 " + to_string(config) + " | " + to_string(src_arg) + " | " +
+  return "transpose/3 " + to_string(config) + " | " + to_string(src_arg) + " | " +
          to_string(dst_arg);
 }
 
@@ -96,7 +114,7 @@ Parameters TransposePlan::parameters() const {
   Parameters parameters;
   pack(parameters, src_arg, src);
   pack(parameters, dst_arg, dst);
-  parameters.add(rows::divisor_parameter(tiles_n));
+  parameters.add(rows::divisor_parameter(tiles_n * config.group));
   parameters.add(rows::divisor_parameter(tiles_m * tiles_n));
   return parameters;
 }

@@ -29,6 +29,7 @@ TEST_F(Transpose, TakesElementsOfEverySize) {
 TEST_F(Transpose, IsRightInEveryConfiguration) {
   run_candidates(op, {random("src", bf16, {2, 200, 72})});
   run_candidates(op, {random("src", u8, {48, 80})});
+  run_candidates(op, {random("src", f16, {71, 67})});
   run_candidates(op, {random("src", f32, {68, 36})});
   run_candidates(op, {random("src", f64, {34, 38})});
 }
@@ -40,6 +41,27 @@ TEST_F(Transpose, TakesStridesAndAlignments) {
     for (std::int64_t offset : {0, 1})
       run(op, {random("src", bf16, {66, 34})}, {},
           Placement{.row_padding = padding, .offset_elems = offset});
+  }
+}
+
+/// Rows begin at every element of a word of src and of a sector of dst, whose ends lie apart too.
+TEST_F(Transpose, TakesRowsThatBeginAnywhere) {
+  constexpr std::int64_t kMost = 70;
+  for (Type type : {u8, f16, f32, f64}) {
+    for (std::int64_t m = 1; m <= kMost; ++m) {
+      const std::int64_t n = 1 + m * 29 % kMost;
+      const Placement placement{.row_padding = m * 5 % 11, .offset_elems = m % 8};
+      SCOPED_TRACE(std::to_string(m) + " x " + std::to_string(n) + " at " +
+                   std::to_string(placement.offset_elems));
+      run(op, {random("src", type, {m, n})}, {}, placement);
+    }
+  }
+}
+
+TEST_F(Transpose, TakesEdgesOfManyTiles) {
+  for (Type type : {u8, f16, f32, f64}) {
+    run(op, {random("src", type, {2, 255, 131})}, {}, Placement{.row_padding = 3});
+    run(op, {random("src", type, {513, 66})}, {}, Placement{.row_padding = 1});
   }
 }
 

@@ -6,32 +6,45 @@
 #include "tilewright/operator.h"
 #include "tilewright/trace.h"
 
+#include <algorithm>
 #include <string>
 
 namespace tilewright {
 
 enum class TransposeMethod : std::uint8_t {
-  shared,  ///< tiles go through shared memory, a word or an element an access
+  shared,  ///< tiles go through shared memory: words of src, accesses of 16 bytes to dst
   direct   ///< a thread turns a square of elements in its registers, a row of it an access
 };
 
 /// The specialisation besides the facts of the arguments.
 struct TransposeConfig {
+  static constexpr int kAccessBytes = 16;  // to dst, of the shared method
+  static constexpr int kSectorBytes = 32;  // what memory is written in
   TransposeMethod method = TransposeMethod::shared;
-  int access = 1;  ///< elements: the side of a thread's square
+  int elem_bytes = 2;
+  int access = 1;  ///< direct: elements, the side of a thread's square
   int threads = 256;
-  int across = 64;                      ///< threads side by side along src's rows
-  int read_elems = 1, write_elems = 1;  ///< of an access through shared memory
-  int shared_rows = 64;                 ///< of a tile there
+  int across = 32;              ///< threads side by side along src's rows; shared: a word each
+  int down = 32;                ///< shared: threads side by side along dst's rows
+  int group = 1;                ///< tiles below one another that precede the next ones
+  bool whole_words = false;     ///< shared: words divide all offsets of src, and its rows
+  bool whole_accesses = false;  ///< shared: accesses divide all offsets of dst, and its rows
   friend bool operator==(const TransposeConfig&, const TransposeConfig&) = default;
-  int tile_m() const {
-    return method == TransposeMethod::shared ? shared_rows : threads / across * access;
-  }
-  int tile_n() const { return across * access; }
+
+  int word_bytes() const { return std::max(4, elem_bytes); }
+  int word_elems() const { return word_bytes() / elem_bytes; }
+  int access_elems() const { return kAccessBytes / elem_bytes; }
+  /// Rows of src above the tile that accesses to dst may begin with.
+  int rows_before() const { return whole_accesses ? 0 : kSectorBytes / elem_bytes - 1; }
+  int tile_m() const;
+  int tile_n() const;
+  int smem_rows() const;
+  int row_words() const { return across + 1; }  ///< of shared memory: one keeps rows apart
+  int smem_bytes() const;
 };
 std::string to_string(const TransposeConfig& config);
-/// Tuned. `src` has rank 3; accesses of `access` elements divide all offsets of src and dst.
-TransposeConfig choose_transpose(const DeviceProperties& device, const View& src, int access);
+/// Tuned. Views of rank 3.
+TransposeConfig choose_transpose(const DeviceProperties& device, const View& src, const View& dst);
 
 struct TransposePlan {
   View src, dst;  ///< as bits, of rank 3: [B, M, N] and [B, N, M]
