@@ -100,9 +100,11 @@ constexpr std::string_view operator_name(Activation activation) {
   return "";
 }
 
+/// Of a tile's accesses: as wide as they can be, or narrower where that is faster.
+enum class AccessWidth : std::uint8_t { exactly, at_most };
 /// Tuned: the tile of a matrix of y's, or the threads of a row that is quantised as a whole.
 rows::RowTile choose_tile(Activation activation, const DeviceProperties& device, const View& rows,
-                          int vector_elems);
+                          int vector_elems, AccessWidth width);
 rows::RowShape choose_row(Activation activation, const DeviceProperties& device, const View& rows,
                           int vector_elems);
 

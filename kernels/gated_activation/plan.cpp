@@ -131,7 +131,8 @@ void choose_row_of_codes(GatedPlan& plan, const DeviceProperties& device, const 
 void choose_tiles(GatedPlan& plan, const DeviceProperties& device, const View& rows, int elems,
                   const rows::Caller& caller) {
   rows::RowTile& tile = plan.config.tile;
-  tile = choose_tile(plan.options.activation, device, rows, elems);
+  tile = choose_tile(plan.options.activation, device, rows, elems,
+                     plan.quant ? AccessWidth::exactly : AccessWidth::at_most);
   const bool pads = plan.quant && plan.quant->config.coding.layout != ScaleLayout::row;
   if (pads) tile.grid = rows::TileGrid::numbered;
   plan.launch = rows::row_tile_launch(tile, plan.t, plan.d, caller);

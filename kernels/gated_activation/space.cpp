@@ -17,8 +17,8 @@ const tune::Space& tile_space(Activation activation) {
   static const std::array<tune::Space, kActivations> spaces = [] {
     std::array<tune::Space, kActivations> made;
     for (std::size_t i = 0; i < made.size(); ++i) {
-      made[i] =
-          rows::row_tile_space(operator_name(static_cast<Activation>(i)), rows::TileAccesses::one);
+      made[i] = rows::row_tile_space(operator_name(static_cast<Activation>(i)),
+                                     rows::TileAccesses::narrowed);
     }
     return made;
   }();
@@ -71,8 +71,11 @@ const tune::Space& row_space(Activation activation) {
 }  // namespace
 
 rows::RowTile choose_tile(Activation activation, const DeviceProperties& device, const View& rows,
-                          int vector_elems) {
-  return rows::choose_row_tile(tile_space(activation), device, rows, vector_elems);
+                          int vector_elems, AccessWidth width) {
+  const rows::RowTile tile =
+      rows::choose_row_tile(tile_space(activation), device, rows, vector_elems);
+  if (width == AccessWidth::at_most) return tile;
+  return rows::make_row_tile(rows, vector_elems, tile.threads, 1);
 }
 
 rows::RowShape choose_row(Activation activation, const DeviceProperties& device, const View& rows,

@@ -4,6 +4,7 @@
 #include "operator_fixture.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace tilewright {
@@ -41,6 +42,27 @@ TEST_F(GatedActivation, MatchesTheReferenceOverWidths) {
 
 TEST_F(GatedActivation, IsRightInEveryConfiguration) {
   run_candidates(silu_and_mul_operator(), {random("x", bf16, {5, 1040})});
+}
+
+TEST_F(GatedActivation, TakesNarrowAccessesOfFewElements) {
+  DeviceProperties large;
+  large.sm_count = 132;
+  auto elems = [&](std::int64_t t, std::int64_t n, bool codes) {
+    GatedTensors tensors{.x = make_view(1 << 20, bf16, std::array{t, n})};
+    GatedOptions options;
+    if (codes) {
+      options.quant.coding.format = QuantFormat::fp8_block;
+      tensors.quant.q = make_view(1 << 28, e4m3, std::array{t, n / 2});
+      tensors.quant.scales = make_view(1 << 29, f32, std::array{t, n / 256});
+    } else {
+      tensors.y = make_view(1 << 28, bf16, std::array{t, n / 2});
+    }
+    return plan_gated_activation(large, tensors, options).config.tile.vector_elems;
+  };
+  EXPECT_EQ(elems(1, 24576, false), 2);
+  EXPECT_EQ(elems(4, 24576, false), 4);
+  EXPECT_EQ(elems(64, 4096, false), 8);
+  EXPECT_EQ(elems(1, 24576, true), 8);
 }
 
 TEST_F(GatedActivation, MatchesTheReferenceOverTypes) {

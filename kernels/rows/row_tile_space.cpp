@@ -14,30 +14,60 @@ constexpr std::array kOne{1};
 constexpr std::array kAccesses{1, 2, 4, 8};
 constexpr std::array<tune::Knob, 2> kSingle{{{"threads", kThreads}, {"accesses", kOne}}};
 constexpr std::array<tune::Knob, 2> kSeveral{{{"threads", kThreads}, {"accesses", kAccesses}}};
+constexpr std::array kElems{1, 2, 4, 8, 16};
+constexpr std::array<tune::Knob, 2> kNarrowed{{{"threads", kThreads}, {"elems", kElems}}};
 constexpr std::array<tune::Reducible, 2> kReducible{{{"T", 67}, {"V", 1000}}};
 
 /// One access a thread in blocks of 128 threads reached the bandwidth of a copy on an H200.
 tune::Config standard(const DeviceProperties&, const tune::Key&) { return {128, 1}; }
 
+/// Where there are few elements a thread's instructions are what takes long, one after the other:
+/// more threads have fewer each, as long as every multiprocessor has one block at most.
+tune::Config standard_narrowed(const DeviceProperties& device, const tune::Key& key) {
+  constexpr int kLeastAccessBits = 32, kBlock = 128;
+  const auto [bits, access, columns, rows, e, f, g, h] = key;
+  const std::int64_t threads = std::int64_t{device.sm_count} * kBlock;
+  std::int64_t elems = access;
+  while (elems * bits > kLeastAccessBits && ceil_div(columns, elems / 2) * rows <= threads)
+    elems /= 2;
+  return {kBlock, static_cast<int>(elems)};
+}
+
+bool valid_threads(int threads) {
+  return threads >= 32 && threads <= 1024 && threads % 32 == 0 && (threads & (threads - 1)) == 0;
+}
+
 template <int kMost>
 bool valid(const DeviceProperties&, const tune::Key& key, const tune::Config& config) {
   const auto [threads, accesses, c, d, e, f, g, h] = config;
-  const bool whole = threads >= 32 && threads <= 1024 && threads % 32 == 0;
   const bool useful = accesses == 1 || (accesses - 1) * key[1] < key[2];
-  return whole && (threads & (threads - 1)) == 0 && accesses >= 1 && accesses <= kMost && useful;
+  return valid_threads(threads) && accesses >= 1 && accesses <= kMost && useful;
+}
+
+bool valid_narrowed(const DeviceProperties&, const tune::Key& key, const tune::Config& config) {
+  const auto [threads, elems, c, d, e, f, g, h] = config;
+  return valid_threads(threads) && elems >= 1 && key[1] % elems == 0;
 }
 
 }  // namespace
 
 tune::Space row_tile_space(std::string_view name, TileAccesses accesses) {
-  if (accesses == TileAccesses::one) return {name, kKeys, kSingle, standard, valid<1>, kReducible};
-  return {name, kKeys, kSeveral, standard, valid<8>, kReducible};
+  switch (accesses) {
+    case TileAccesses::one:
+      return {name, kKeys, kSingle, standard, valid<1>, kReducible};
+    case TileAccesses::several:
+      return {name, kKeys, kSeveral, standard, valid<8>, kReducible};
+    case TileAccesses::narrowed:
+      break;
+  }
+  return {name, kKeys, kNarrowed, standard_narrowed, valid_narrowed, kReducible};
 }
 
 RowTile choose_row_tile(const tune::Space& space, const DeviceProperties& device,
                         const View& matrix, int vector_elems) {
   const tune::Config config = tune::choose(
       space, device, {bits(matrix.type), vector_elems, matrix.shape[1], matrix.shape[0]});
+  if (space.knobs.data() == kNarrowed.data()) return make_row_tile(matrix, config[1], config[0], 1);
   return make_row_tile(matrix, vector_elems, config[0], config[1]);
 }
 

@@ -10,12 +10,13 @@
 
 namespace tilewright::rows {
 
-enum class TileAccesses : std::uint8_t { one, several };  ///< that a thread may have
+/// That a thread may have: one or several, or one of fewer elements than fit.
+enum class TileAccesses : std::uint8_t { one, several, narrowed };
 
 /// A constant of the operator's folder. Kernels that take one access a thread say so.
 tune::Space row_tile_space(std::string_view name, TileAccesses accesses);
 
-/// The tile of a space for rows of accesses of `vector_elems` elements.
+/// The tile of a space for rows of accesses of `vector_elems` elements, at most if narrowed.
 RowTile choose_row_tile(const tune::Space& space, const DeviceProperties& device,
                         const View& matrix, int vector_elems);
 
