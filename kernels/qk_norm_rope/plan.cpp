@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host side of qk_norm, qk_norm_rope and rope: checks, configuration, grid.
 #include "kernels/qk_norm_rope/qk_norm_rope.h"
+#include "kernels/rows/row_arg.h"
 #include "kernels/rows/row_shape.h"
 
 #include <algorithm>
@@ -197,25 +198,24 @@ QkPlan plan_qk(std::string_view op, const DeviceProperties& device, const QkTens
   config.alignment_bytes = alignment_bytes(tensors, config.vector_elems);
   std::int64_t head_count = tensors.q.shape[0] * config.heads_of_token();
   config.wide_index = head_count > (std::int64_t{1} << 30);
-  constexpr DynamicModes kTokens{.extents = 1, .strides = 1};
   auto fixed = [](const std::optional<View>& view) {
     return view ? std::optional(tensor_arg(*view)) : std::nullopt;
   };
-  auto dynamic = [&](const std::optional<View>& view) {
-    return view ? std::optional(tensor_arg(*view, kTokens)) : std::nullopt;
+  auto rows_of = [](const std::optional<View>& view) {
+    return view ? std::optional(rows::rows_arg(*view)) : std::nullopt;
   };
-  plan.args = {tensor_arg(tensors.q, kTokens),
-               tensor_arg(tensors.k, kTokens),
+  plan.args = {rows::rows_arg(tensors.q),
+               rows::rows_arg(tensors.k),
                fixed(tensors.q_weight),
                fixed(tensors.k_weight),
-               dynamic(tensors.positions),
-               dynamic(tensors.cos_sin),
-               tensor_arg(tensors.q_out, kTokens),
-               tensor_arg(tensors.k_out, kTokens),
-               dynamic(tensors.v),
-               dynamic(tensors.slot_mapping),
-               dynamic(plan.tensors.key_cache),
-               dynamic(plan.tensors.value_cache),
+               rows_of(tensors.positions),
+               rows_of(tensors.cos_sin),
+               rows::rows_arg(tensors.q_out),
+               rows::rows_arg(tensors.k_out),
+               rows_of(tensors.v),
+               rows_of(tensors.slot_mapping),
+               rows_of(plan.tensors.key_cache),
+               rows_of(plan.tensors.value_cache),
                fixed(tensors.k_scale),
                fixed(tensors.v_scale)};
   plan.launch.grid.x =
