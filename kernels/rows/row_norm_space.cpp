@@ -14,6 +14,7 @@ namespace {
 constexpr int kWarp = 32;
 constexpr int kMaxThreads = 1024;
 constexpr int kMaxThreadsOfSm = 2048;
+constexpr std::int64_t kFewRows = 2;  // of a multiprocessor
 
 constexpr std::array kThreads{4,   8,   16,  32,  64,  128, 160, 192, 224,
                               256, 320, 384, 448, 512, 640, 768, 896, 1024};
@@ -52,7 +53,6 @@ std::int64_t standard_threads(std::int64_t accesses, bool few) {
 
 /// Blocks of one warp until every multiprocessor has one.
 tune::Config standard_blocks(const DeviceProperties& device, const tune::Key& key) {
-  constexpr std::int64_t kFewRows = 2;  // of a multiprocessor
   constexpr int kThreadsOfManyRows = 128;
   const auto [bits, h, access, operands, rows, f, g, i] = key;
   const std::int64_t accesses = ceil_div(h, access);
@@ -62,6 +62,24 @@ tune::Config standard_blocks(const DeviceProperties& device, const tune::Key& ke
   if (threads > kWarp) return {threads, 1, 1, 0, 0};
   const bool many = rows * threads > std::int64_t{device.sm_count} * kWarp;
   return {threads, (many ? kThreadsOfManyRows : kWarp) / threads, 1, 0, 0};
+}
+
+/// Of some rows, up to about one wave, all are on the device at once where a block is small, and
+/// nothing hides a wait for weights: four accesses a thread, and early loads. On an H200 1024 rows
+/// of 4096 bf16 took rms_norm 5.9 us so and 6.8 us with two accesses, layer_norm 6.7 and 7.2 us.
+tune::Config standard_number_blocks(const DeviceProperties& device, const tune::Key& key) {
+  constexpr std::int64_t kSomeRows = 16;  // of a multiprocessor
+  constexpr int kWorthABlock = 128;
+  const auto [bits, h, access, operands, rows, f, g, i] = key;
+  tune::Config config = standard_blocks(device, key);
+  const std::int64_t accesses = ceil_div(h, access);
+  const bool some = rows > kFewRows * device.sm_count && rows <= kSomeRows * device.sm_count;
+  if (!some || accesses < 2 * kWorthABlock || is_looped(accesses, operands)) return config;
+  const std::int64_t threads =
+      std::max<std::int64_t>(power_of_two_from(accesses) / 4, kWorthABlock);
+  config[0] = static_cast<int>(std::min<std::int64_t>(threads, kMaxThreads));
+  config[3] = operands > 1 ? static_cast<int>(WeightLoads::early) : 0;
+  return config;
 }
 
 /// Codes take more arithmetic than numbers, and it hides behind that of other blocks: many rows get
@@ -118,7 +136,7 @@ bool valid_merged(const DeviceProperties&, const tune::Key& key, const tune::Con
 }
 
 using Standard = decltype(tune::Space::standard);
-constexpr tune::Space blocks_space(std::string_view name, Standard standard = standard_blocks) {
+constexpr tune::Space blocks_space(std::string_view name, Standard standard) {
   return {name, kBlocksKeys, kBlocksKnobs, standard, valid_blocks, kReducible};
 }
 
@@ -127,11 +145,12 @@ struct Spaces {
   std::string_view op;
   tune::Space blocks, code_blocks;
 };
-constexpr Spaces kRmsNorm{"rms_norm", blocks_space("rms_norm.blocks"),
+constexpr Spaces kRmsNorm{"rms_norm", blocks_space("rms_norm.blocks", standard_number_blocks),
                           blocks_space("rms_norm.code_blocks", standard_code_blocks)};
-constexpr Spaces kFusedAdd{"fused_add_rms_norm", blocks_space("fused_add_rms_norm.blocks"),
-                           blocks_space("fused_add_rms_norm.code_blocks")};
-constexpr Spaces kLayerNorm{"layer_norm", blocks_space("layer_norm.blocks"),
+constexpr Spaces kFusedAdd{"fused_add_rms_norm",
+                           blocks_space("fused_add_rms_norm.blocks", standard_number_blocks),
+                           blocks_space("fused_add_rms_norm.code_blocks", standard_blocks)};
+constexpr Spaces kLayerNorm{"layer_norm", blocks_space("layer_norm.blocks", standard_number_blocks),
                             blocks_space("layer_norm.code_blocks", standard_code_blocks)};
 constexpr tune::Space kMerged{"layer_norm", kRowKeys,     kMergedKnobs,
                               unmerged,     valid_merged, kReducible};
