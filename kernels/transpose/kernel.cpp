@@ -12,14 +12,18 @@
 namespace tilewright {
 namespace {
 
-/// `tiles` of a batch are those of groups, each of tiles_n columns.
-TransposeCorner corner_of(const TransposeConfig& config, const Value& tiles_of_group,
-                          const Value& tiles) {
+/// Of `tiles` of a batch, as many precede the next group's as `divisor` says: see
+/// TransposePlan::order().
+TransposeCorner corner_of(const TransposeConfig& config, const Value& divisor, const Value& tiles) {
   const rows::Divided batch = rows::divided(block_idx().x, tiles);
-  const rows::Divided group = rows::divided(batch.remainder, tiles_of_group);
-  const Value m = group.quotient * config.group + group.remainder % config.group;
-  const Value n = group.remainder / config.group;
-  return {batch.quotient.to(s64), m.to(s64) * config.tile_m(), n.to(s64) * config.tile_n()};
+  const rows::Divided tile = rows::divided(batch.remainder, divisor);
+  const auto corner = [&](const Value& m, const Value& n) {
+    return TransposeCorner{batch.quotient.to(s64), m.to(s64) * config.tile_m(),
+                           n.to(s64) * config.tile_n()};
+  };
+  if (config.group == 0) return corner(tile.remainder, tile.quotient);
+  return corner(tile.quotient * config.group + tile.remainder % config.group,
+                tile.remainder / config.group);
 }
 
 /// Each thread reads a square of elements, a row an access, and writes its columns. Neighbours lie
@@ -58,9 +62,8 @@ Traced TransposePlan::trace(ptx::Target target) const {
                        .target = target,
                        .block = {config.threads, 1, 1}};
   const ScalarArg divisor = rows::divisor_arg();
-  auto body = [this](const Tensor& from, const Tensor& to, const Value& tiles_of_group,
-                     const Value& tiles) {
-    const TransposeCorner corner = corner_of(config, tiles_of_group, tiles);
+  auto body = [this](const Tensor& from, const Tensor& to, const Value& order, const Value& tiles) {
+    const TransposeCorner corner = corner_of(config, order, tiles);
     if (config.method == TransposeMethod::direct) {
       DirectTranspose{config}(from, to, corner);
     } else {

@@ -90,8 +90,8 @@ TransposePlan plan_transpose(const DeviceProperties& device, const View& src, co
   const TransposeConfig& config = plan.config;
   const std::int64_t covered =
       from[1] + (config.method == TransposeMethod::shared ? config.rows_before() : 0);
-  plan.tiles_m =
-      rows::ceil_div(rows::ceil_div(covered, config.tile_m()), config.group) * config.group;
+  const int group = std::max(1, config.group);
+  plan.tiles_m = rows::ceil_div(rows::ceil_div(covered, config.tile_m()), group) * group;
   plan.tiles_n = rows::ceil_div(from[2], config.tile_n());
   std::int64_t tiles = from[0] * plan.tiles_m * plan.tiles_n;
   if (tiles > 2'147'483'647) {
@@ -114,7 +114,7 @@ Parameters TransposePlan::parameters() const {
   Parameters parameters;
   pack(parameters, src_arg, src);
   pack(parameters, dst_arg, dst);
-  parameters.add(rows::divisor_parameter(tiles_n * config.group));
+  parameters.add(rows::divisor_parameter(order()));
   parameters.add(rows::divisor_parameter(tiles_m * tiles_n));
   return parameters;
 }

@@ -18,9 +18,9 @@ constexpr std::array<tune::KeySpec, 4> kKeys{
     {{"bytes"}, {"access"}, {"m", tune::Match::nearest}, {"n", tune::Match::nearest}}};
 constexpr std::array kMethods{0, 1};
 constexpr std::array kThreads{64, 128, 256, 512};
-constexpr std::array kAcross{2, 4, 8, 16, 32, 64};
+constexpr std::array kAcross{4, 8, 16, 32, 64};
 constexpr std::array kDown{0, 16, 32};
-constexpr std::array kGroup{1, 8};
+constexpr std::array kGroup{0, 1, 8};
 constexpr std::array<tune::Knob, 5> kKnobs{{{"direct", kMethods},
                                             {"threads", kThreads},
                                             {"across", kAcross},
@@ -41,11 +41,12 @@ TransposeConfig shared_config(std::int64_t elem_bytes, const tune::Config& confi
 }
 
 /// Squares where their rows are wide accesses of small elements. Tiles in shared memory are as high
-/// as src, or as leaves each multiprocessor one.
+/// as src, or as leaves each multiprocessor one. Tiles below one another write rows of dst in
+/// order.
 tune::Config standard(const DeviceProperties& device, const tune::Key& key) {
   const auto [size, access, m, n, e, f, g, h] = key;
-  if (access * size >= kLeastAccessBytes && (size <= 2 || size == 8)) return {1, 256, 8, 0, 1};
-  tune::Config config{0, 256, 32, 32, 1};
+  if (access * size >= kLeastAccessBytes && (size <= 2 || size == 8)) return {1, 256, 8, 0, 0};
+  tune::Config config{0, 256, 32, 32, 0};
   for (int& down = config[3]; down > 2; down /= 2) {
     const TransposeConfig tile = shared_config(size, config);
     const std::int64_t tiles = rows::ceil_div(m, tile.tile_m()) * rows::ceil_div(n, tile.tile_n());
@@ -65,7 +66,8 @@ bool valid_shared(const TransposeConfig& c) {
 
 bool valid(const DeviceProperties&, const tune::Key& key, const tune::Config& config) {
   const auto [direct, threads, across, down, group, f, g, h] = config;
-  if (threads < 32 || threads > kMaxThreads || threads % 32 != 0 || !is_power(group)) return false;
+  if (threads < 32 || threads > kMaxThreads || threads % 32 != 0) return false;
+  if (group != 0 && !is_power(group)) return false;
   if (direct == 0) return valid_shared(shared_config(key[0], config));
   return direct == 1 && is_power(across) && threads % across == 0 && down == 0 &&
          key[0] * key[1] >= kLeastAccessBytes;

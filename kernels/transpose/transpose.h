@@ -24,10 +24,10 @@ struct TransposeConfig {
   int elem_bytes = 2;
   int access = 1;  ///< direct: elements, the side of a thread's square
   int threads = 256;
-  int across = 32;              ///< threads side by side along src's rows; shared: a word each
-  int down = 32;                ///< shared: threads side by side along dst's rows
-  int group = 1;                ///< tiles below one another that precede the next ones
-  bool whole_words = false;     ///< shared: words divide all offsets of src, and its rows
+  int across = 32;           ///< threads side by side along src's rows; shared: a word each
+  int down = 32;             ///< shared: threads side by side along dst's rows
+  int group = 1;             ///< tiles below one another that precede the next ones; 0: all of them
+  bool whole_words = false;  ///< shared: words divide all offsets of src, and its rows
   bool whole_accesses = false;  ///< shared: accesses divide all offsets of dst, and its rows
   friend bool operator==(const TransposeConfig&, const TransposeConfig&) = default;
 
@@ -52,6 +52,8 @@ struct TransposePlan {
   TransposeConfig config;
   LaunchConfig launch;
   std::int64_t tiles_m = 1, tiles_n = 1;
+  /// Tiles that precede the next group's; where there is one group, the next column's.
+  std::int64_t order() const { return config.group == 0 ? tiles_m : tiles_n * config.group; }
 
   std::string key() const;
   Traced trace(ptx::Target target) const;
