@@ -155,9 +155,10 @@ int vector_elems(const View& x) {
   return elems;
 }
 
+constexpr DynamicModes kTwoOuterModes{.extents = 1, .strides = 0b11};
+
 /// Of x the rows are counted.
 RowNormArguments<TensorArg> args_of(const RowNormTensors& t) {
-  constexpr DynamicModes kTwoOuterModes{.extents = 1, .strides = 0b11};
   auto matrix = [](const std::optional<View>& view) {
     if (!view) return std::optional<TensorArg>();
     return std::optional(view->rank == 3 ? tensor_arg(*view, kTwoOuterModes)

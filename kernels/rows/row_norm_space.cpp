@@ -68,15 +68,14 @@ tune::Config standard_blocks(const DeviceProperties& device, const tune::Key& ke
 /// nothing hides a wait for weights: four accesses a thread, and early loads. On an H200 1024 rows
 /// of 4096 bf16 took rms_norm 5.9 us so and 6.8 us with two accesses, layer_norm 6.7 and 7.2 us.
 tune::Config standard_number_blocks(const DeviceProperties& device, const tune::Key& key) {
-  constexpr std::int64_t kSomeRows = 16;  // of a multiprocessor
-  constexpr int kWorthABlock = 128;
+  constexpr std::int64_t kSomeRows = 16;      // of a multiprocessor
+  constexpr std::int64_t kWorthABlock = 128;  // threads
   const auto [bits, h, access, operands, rows, f, g, i] = key;
   tune::Config config = standard_blocks(device, key);
   const std::int64_t accesses = ceil_div(h, access);
   const bool some = rows > kFewRows * device.sm_count && rows <= kSomeRows * device.sm_count;
   if (!some || accesses < 2 * kWorthABlock || is_looped(accesses, operands)) return config;
-  const std::int64_t threads =
-      std::max<std::int64_t>(power_of_two_from(accesses) / 4, kWorthABlock);
+  const std::int64_t threads = std::max(power_of_two_from(accesses) / 4, kWorthABlock);
   config[0] = static_cast<int>(std::min<std::int64_t>(threads, kMaxThreads));
   config[3] = operands > 1 ? static_cast<int>(WeightLoads::early) : 0;
   return config;

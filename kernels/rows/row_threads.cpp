@@ -76,11 +76,13 @@ Value RowThreads::largest(const Value& magnitude) const {
 
 Value RowThreads::sum(const std::vector<Value>& accesses) const {
   std::vector<Numbers> numbers;
+  numbers.reserve(accesses.size());
   for (const Value& access : accesses)
     numbers.push_back({access});
   const Groups groups = groups_of(
       numbers, [](const Numbers& a, const Numbers& b, int) { return Numbers{a[0] + b[0]}; });
   std::vector<Value> mine;
+  mine.reserve(groups.mine.size());
   for (const Numbers& group : groups.mine)
     mine.push_back(group[0]);
   return sum_of_groups(groups, std::move(mine));
@@ -90,6 +92,7 @@ Value RowThreads::sum(const std::vector<Value>& accesses) const {
 /// such sets.
 RowThreads::Spread RowThreads::merge(const std::vector<Spread>& accesses) const {
   std::vector<Numbers> numbers;
+  numbers.reserve(accesses.size());
   for (const Spread& access : accesses)
     numbers.push_back({access.mean, access.squares});
   const int elems = shape_.vector_elems;
@@ -100,6 +103,7 @@ RowThreads::Spread RowThreads::merge(const std::vector<Spread>& accesses) const 
   });
   if (groups.count == 1) return {groups.mine[0][0], groups.mine[0][1]};
   std::vector<Value> means, squares;
+  means.reserve(groups.mine.size());
   for (const Numbers& group : groups.mine)
     means.push_back(group[0]);
   Value mean = sum_of_groups(groups, std::move(means)) * (1.0f / static_cast<float>(groups.count));
@@ -122,7 +126,8 @@ RowThreads::Groups RowThreads::groups_of(const std::vector<Numbers>& accesses,
 
 int RowThreads::group_count(int numbers_of_thread) const {
   const std::int64_t of_row = ceil_div(ceil_div(shape_.h, shape_.vector_elems), kGroup);
-  return static_cast<int>(std::min<std::int64_t>(of_row, warps() * numbers_of_thread));
+  return static_cast<int>(
+      std::min<std::int64_t>(of_row, std::int64_t{warps()} * numbers_of_thread));
 }
 
 RowThreads::Groups RowThreads::in_warp(const GroupLanes& reduced) const {
@@ -130,6 +135,7 @@ RowThreads::Groups RowThreads::in_warp(const GroupLanes& reduced) const {
   const Value exists = reduced.count == reduced.slots ? constant(pred, true)
                                                       : lane_in_warp() < reduced.count * distance;
   Numbers mine;
+  mine.reserve(reduced.mine.size());
   for (const Value& number : reduced.mine)
     mine.push_back(select(exists, number, 0.0f));
   return {{std::move(mine)}, {exists}, reduced.count, reduced.slots, distance};
@@ -160,6 +166,7 @@ RowThreads::Groups RowThreads::of_all_warps(const GroupLanes& reduced, int count
     const Value access = first + i;
     const Value exists = access < accesses;
     std::vector<Fragment> loaded;
+    loaded.reserve(reduced.mine.size());
     for (int n = 0; n < numbers; ++n)
       loaded.push_back(load_if(exists, area(access * width, n), width));
     for (int e = 0; e < width; ++e) {

@@ -47,25 +47,31 @@ struct GroupLanes {
 
 namespace detail {
 
-/// One step for two groups: of lanes with the bit of `mask` the second is kept, of the others the
-/// first, and the other one is sent.
+/// A step of the butterfly: between lanes that differ in a bit, for results of `sets` accesses.
+struct Step {
+  int mask, lanes, sets;
+};
+
+/// For two groups: of lanes with the bit the second is kept, of the others the first, and the other
+/// one is sent.
 template <class Combine>
-Numbers exchange(const Numbers& first, const Numbers& second, const Value& upper, int mask,
-                 int lanes, int sets, Combine& combine) {
+Numbers exchange(const Numbers& first, const Numbers& second, const Value& upper, const Step& step,
+                 Combine& combine) {
   Numbers kept, received;
   for (std::size_t i = 0; i < first.size(); ++i) {
     kept.push_back(select(upper, second[i], first[i]));
-    received.push_back(shuffle_xor(select(upper, first[i], second[i]), mask, lanes));
+    received.push_back(shuffle_xor(select(upper, first[i], second[i]), step.mask, step.lanes));
   }
-  return combine(kept, received, sets);
+  return combine(kept, received, step.sets);
 }
 
 template <class Combine>
-Numbers exchange(const Numbers& group, int mask, int lanes, int sets, Combine& combine) {
+Numbers exchange(const Numbers& group, const Step& step, Combine& combine) {
   Numbers received;
+  received.reserve(group.size());
   for (const Value& number : group)
-    received.push_back(shuffle_xor(number, mask, lanes));
-  return combine(group, received, sets);
+    received.push_back(shuffle_xor(number, step.mask, step.lanes));
+  return combine(group, received, step.sets);
 }
 
 }  // namespace detail
@@ -93,12 +99,13 @@ GroupLanes reduce_groups(const std::vector<Numbers>& accesses, const Value& lane
   for (int mask = lanes / 2; mask > 0; mask /= 2, sets *= 2) {
     if (slots > 1) slots /= 2;
     const auto kept = static_cast<std::size_t>(slots);
+    const detail::Step step{mask, lanes, sets};
     std::vector<Numbers> next;
     for (std::size_t i = 0; i < std::min(groups.size(), kept); ++i) {
       const bool two = i + kept < groups.size();
-      next.push_back(two ? detail::exchange(groups[i], groups[i + kept], (lane & mask) != 0, mask,
-                                            lanes, sets, combine)
-                         : detail::exchange(groups[i], mask, lanes, sets, combine));
+      next.push_back(
+          two ? detail::exchange(groups[i], groups[i + kept], (lane & mask) != 0, step, combine)
+              : detail::exchange(groups[i], step, combine));
     }
     groups.swap(next);
   }
