@@ -11,6 +11,7 @@
 #include "tilewright/thread.h"
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 namespace tilewright {
@@ -102,11 +103,26 @@ class QkKernel {
   Value is_q(const Head& head) const { return head.head < c_.q_heads; }
   Value is_v(const Head& head) const { return head.head >= c_.q_heads + c_.k_heads; }
 
+  /// With distances that are known, 32-bit products are added to the base by an instruction each.
+  Value address_of(const Tensor& tensor, const Value& token, const Value& head) const {
+    constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+    const std::int64_t size = bytes(tensor.type());
+    const Int step = tensor.layout().stride()[0].value(),
+              next = tensor.layout().stride()[1].value();
+    const auto fits = [&](const Int& stride) {
+      return stride.is_static() && stride.value() >= 0 && stride.value() <= kMost / size;
+    };
+    if (c_.wide_index || !fits(step) || !fits(next)) return tensor(token, head, 0).address();
+    const Value of_token = mul_wide(token, constant(s32, step.value() * size));
+    const Value of_head = mul_wide(head, constant(s32, next.value() * size));
+    return tensor(0, 0, 0).address() + of_token.bitcast(u64) + of_head.bitcast(u64);
+  }
+
   /// The head's elements: of q, of k or of v, by the lane.
   Tensor head_of(const Tensor& q, const Tensor& k, const std::optional<Tensor>& v,
                  const Head& head) const {
     auto address = [&](const Tensor& tensor, const Value& h) {
-      return tensor(head.token, h, 0).address();
+      return address_of(tensor, head.token, h);
     };
     auto at = [&](const Value& base) {
       return Tensor(q.type(), MemorySpace::global, base.assume({c_.alignment_bytes}),
