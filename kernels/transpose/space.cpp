@@ -41,12 +41,11 @@ TransposeConfig shared_config(std::int64_t elem_bytes, const tune::Config& confi
 }
 
 /// Squares where their rows are wide accesses of small elements. Tiles in shared memory are as high
-/// as src, or as leaves each multiprocessor one. Tiles below one another write rows of dst in
-/// order.
+/// as src, or as leaves each multiprocessor one.
 tune::Config standard(const DeviceProperties& device, const tune::Key& key) {
   const auto [size, access, m, n, e, f, g, h] = key;
-  if (access * size >= kLeastAccessBytes && (size <= 2 || size == 8)) return {1, 256, 8, 0, 0};
-  tune::Config config{0, 256, 32, 32, 0};
+  if (access * size >= kLeastAccessBytes && (size <= 2 || size == 8)) return {1, 256, 8, 0, 1};
+  tune::Config config{0, 256, 32, 32, 1};
   for (int& down = config[3]; down > 2; down /= 2) {
     const TransposeConfig tile = shared_config(size, config);
     const std::int64_t tiles = rows::ceil_div(m, tile.tile_m()) * rows::ceil_div(n, tile.tile_n());
