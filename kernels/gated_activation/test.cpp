@@ -60,8 +60,9 @@ TEST_F(GatedActivation, TakesNarrowAccessesOfFewElements) {
     return plan_gated_activation(large, tensors, options).config.tile.vector_elems;
   };
   EXPECT_EQ(elems(1, 24576, false), 2);
-  EXPECT_EQ(elems(4, 24576, false), 4);
-  EXPECT_EQ(elems(64, 4096, false), 8);
+  EXPECT_EQ(elems(64, 4096, false), 2);
+  EXPECT_EQ(elems(64, 8192, false), 4);
+  EXPECT_EQ(elems(64, 24576, false), 8);
   EXPECT_EQ(elems(1, 24576, true), 8);
 }
 
