@@ -49,7 +49,9 @@ class RowGatherKernel {
       const bool converts = plan_.config.mode == GatherMode::convert;
       const Fragment stored =
           converts ? converted(loaded[j], exists, factor).to(p_.out.type()) : loaded[j];
-      store_if(shares[j].inside, p_.out(shares[j].row, shares[j].column), stored);
+      const Value row = shares[j].row.type() == s32 ? shares[j].row.to(u32) : shares[j].row.to(u64);
+      const Element place = rows::early_access(p_.out, row, shares[j].column, vector_elems());
+      store_if(shares[j].inside, place, stored);
     }
     if (p_.bad_ids) {
       if_(in_rows && !from.exists && shares.front().column == 0,

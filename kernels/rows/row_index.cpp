@@ -5,6 +5,7 @@
 #include "tilewright/trace.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 namespace tilewright::rows {
@@ -19,18 +20,36 @@ IndexedRow indexed_row(const Value& index, const Int& count) {
   return {few ? row.to(u32) : row, exists};
 }
 
-/// With a distance of rows that is known, a product of 32 bits each is added to the column's
-/// address by one instruction; an offset in elements takes several.
-Element late_access(const Tensor& matrix, const IndexedRow& row, const Value& column, int elems) {
+namespace {
+
+/// In bytes. With a distance of rows that is known, a product of 32 bits each, which one
+/// instruction adds to an address; an offset in elements takes several.
+Value row_offset(const Tensor& matrix, const Value& row) {
   const std::int64_t size = bytes(matrix.type());
-  const Value first = matrix(0, column).address();
   const Int step = matrix.layout().stride()[0].value();
-  const bool narrow = step.is_static() && step.value() >= 0 && row.row.type() == u32 &&
+  const bool narrow = step.is_static() && step.value() >= 0 && row.type() == u32 &&
                       step.value() <= std::numeric_limits<std::uint32_t>::max() / size;
-  const Value offset = narrow ? mul_wide(row.row, constant(u32, step.value() * size))
-                              : row.row.to(u64) * (to_value(step).to(s64) * size).bitcast(u64);
-  return Tensor(matrix.type(), MemorySpace::global, first + offset, make_row_major(Shape{elems}),
-                static_cast<int>(std::min<std::int64_t>(16, elems * size)))(0);
+  return narrow ? mul_wide(row, constant(u32, step.value() * size))
+                : row.to(u64) * (to_value(step).to(s64) * size).bitcast(u64);
+}
+
+Element at(const Tensor& matrix, const Value& address, int elems) {
+  const std::int64_t access_bytes = elems * bytes(matrix.type());
+  return Tensor(matrix.type(), MemorySpace::global, address, make_row_major(Shape{elems}),
+                static_cast<int>(std::min<std::int64_t>(16, access_bytes)))(0);
+}
+
+}  // namespace
+
+Element late_access(const Tensor& matrix, const IndexedRow& row, const Value& column, int elems) {
+  return at(matrix, matrix(0, column).address() + row_offset(matrix, row.row), elems);
+}
+
+Element early_access(const Tensor& matrix, const Value& row, const Value& column, int elems) {
+  const Value of_row = matrix(0, 0).address() + row_offset(matrix, row);
+  const int log_bytes = std::countr_zero(static_cast<unsigned>(bytes(matrix.type())));
+  const Value of_column = column.to(u64) << log_bytes;
+  return at(matrix, of_row + of_column, elems);
 }
 
 }  // namespace tilewright::rows

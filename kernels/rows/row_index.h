@@ -18,5 +18,8 @@ IndexedRow indexed_row(const Value& index, const Int& count);
 /// depend on it is made before. Pre: accesses of `elems` elements, up to 16 bytes,
 /// are aligned in all rows.
 Element late_access(const Tensor& matrix, const IndexedRow& row, const Value& column, int elems);
+/// The same of a row that the block alone decides: its part of the address needs no registers of
+/// the thread, and neither do others that are made of it. Pre: `row` is u32 or u64.
+Element early_access(const Tensor& matrix, const Value& row, const Value& column, int elems);
 
 }  // namespace tilewright::rows

@@ -135,7 +135,9 @@ Value Value::to(Type to, SourceLoc at) const {
     return same;
   }
   Facts kept = lang::fits(facts_, to) ? facts_ : lang::facts_of_type(to);
-  return tracer.pure(cvt("", to, from), to, {this}, at, kept);
+  // Zeros above take no instruction, a sign does.
+  const bool counts = from == s32 && bits(to) == 64 && facts_.lo >= 0;
+  return tracer.pure(counts ? "cvt.u64.u32" : cvt("", to, from), to, {this}, at, kept);
 }
 
 Value Value::bitcast(Type to, SourceLoc at) const {

@@ -36,6 +36,18 @@ Facts facts_of_type(Type type) {
   return {1, 0, (one << width) - 1};
 }
 
+Facts facts_less(const Facts& sum, std::int64_t addend, Type type) {
+  if (addend == 0) return sum;
+  Facts facts = facts_of_type(type);
+  const Wide lo = Wide{sum.lo} - addend, hi = Wide{sum.hi} - addend;
+  if (sum.lo > facts.lo && sum.hi < facts.hi && lo >= facts.lo && hi <= facts.hi) {
+    facts.lo = static_cast<std::int64_t>(lo);
+    facts.hi = static_cast<std::int64_t>(hi);
+  }
+  facts.divisor = std::gcd(sum.divisor, addend);
+  return facts;
+}
+
 bool fits(const Facts& facts, Type type) {
   Facts range = facts_of_type(type);
   return facts.lo >= range.lo && facts.hi <= range.hi;

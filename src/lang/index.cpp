@@ -42,7 +42,8 @@ Value with_type(const Value& value, Type type, SourceLoc at) {
   // x + c widens as widen(x) + c: an index of a tensor does not wrap.
   std::int64_t addend = value.is_constant() ? 0 : ValueAccess::bits(value);
   if (type == s64 && addend != 0) {
-    Value base = ValueAccess::with_addend(value, 0, lang::facts_of_type(value.type()));
+    Value base =
+        ValueAccess::with_addend(value, 0, lang::facts_less(value.facts(), addend, value.type()));
     Value wide = base.to(s64, at);
     return ValueAccess::with_addend(wide, addend, value.facts());
   }
@@ -80,6 +81,11 @@ Value apply(IntOp op, const Value& a, const Value& b, SourceLoc at) {
   return a;
 }
 
+/// x + c, whose product with a constant k is x * k + c * k: c * k may become an immediate.
+bool has_addend(const Value& value) {
+  return !value.is_constant() && ValueAccess::bits(value) != 0;
+}
+
 bool is_wide_product(const Int& value, const Value& a, const Value& b) {
   return value.node()->op == IntOp::mul && a.type() == s32 && b.type() == s32;
 }
@@ -102,12 +108,7 @@ Int to_int(const Value& value, SourceLoc at) {
     ptx::RegId sum = tracer.reg_of(value, at);
     return symbol_of(tracer.result(u32, sum, value.uniformity(), facts), tracer);
   }
-  bool known = facts.lo > std::numeric_limits<std::int32_t>::min() &&
-               facts.hi < std::numeric_limits<std::int32_t>::max();
-  Facts base_facts = lang::facts_of_type(value.type());
-  if (known) base_facts = {1, facts.lo - addend, facts.hi - addend};
-  base_facts.divisor = std::gcd(facts.divisor, addend);
-  Value base = ValueAccess::with_addend(value, 0, base_facts);
+  Value base = ValueAccess::with_addend(value, 0, lang::facts_less(facts, addend, value.type()));
   return symbol_of(base, tracer) + Int(addend);
 }
 
@@ -135,8 +136,10 @@ Value to_value(const Int& value, SourceLoc at) {
   Value b = to_value(node.rhs, at);
   Type type = type_for(value.min(), value.max());
   Facts facts{value.divisor(), value.min(), value.max()};
-  if (type == s64 && is_wide_product(value, a, b) && !a.is_constant() && !b.is_constant()) {
-    return mul_wide(Arg(a, at), Arg(b, at)).assume(facts);
+  if (type == s64 && is_wide_product(value, a, b) && !has_addend(a) && !has_addend(b)) {
+    const bool counts = a.facts().lo >= 0 && b.facts().lo >= 0;
+    const Type narrow = counts ? u32 : s32;
+    return mul_wide(Arg(a.to(narrow, at), at), Arg(b.to(narrow, at), at)).to(s64, at).assume(facts);
   }
   bool narrow_operands = a.type() == s32 && b.type() == s32 && type == s32;
   Type operand_type = narrow_operands ? s32 : s64;
