@@ -148,7 +148,7 @@ std::vector<Array> OperatorTest::run(const Operator& op, const std::vector<Array
     if (is_input) continue;
     Array out = fetch(placed[i], name);
     Comparison result =
-        compare(out, reference.at(name), op.tolerance(arguments, name), op.nan_rule);
+        compare(out, reference.at(name), op.tolerance(arguments, name), nan_rule(op, arguments));
     EXPECT_EQ(result.wrong, 0) << name << " of " << to_string(placed.front().view) << ": element "
                                << result.first_wrong << " is " << result.out << ", reference "
                                << result.reference << ", bound " << result.bound;

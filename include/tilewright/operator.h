@@ -209,8 +209,9 @@ struct Operator {
   /// which holds the inputs, and sets them there. `arguments` has types, shapes and options.
   void (*reference)(const Arguments& arguments, HostTensors& tensors) = nullptr;
   Tolerance (*tolerance)(const Arguments& arguments, std::string_view output) = nullptr;
-  /// `skip`: a NaN in an output's reference marks an element that the contract leaves open.
-  NanRule nan_rule = NanRule::equal;
+  /// `skip`: a NaN in an output's reference marks an element that the contract leaves open. Null:
+  /// `equal`.
+  NanRule (*nan_rule)(const Arguments& arguments) = nullptr;
   /// Puts an expected output of a case file where the operator writes it, if files keep another
   /// order than memory; `tensors` holds the inputs. May be null.
   void (*place_expected)(const Arguments& arguments, const HostTensors& tensors,
@@ -227,6 +228,11 @@ struct Operator {
   /// The problems that `bench` measures when none is named, in parse_problem's notation.
   std::span<const std::string_view> bench_problems = {};
 };
+
+/// Operator::nan_rule of these arguments.
+NanRule nan_rule(const Operator& op, const Arguments& arguments);
+/// Operator::nan_rule of operators that may leave elements open whatever their arguments.
+inline NanRule skip_nan(const Arguments&) { return NanRule::skip; }
 
 /// Inputs of the problem, filled with reproducible values: normal numbers for floats, small
 /// integers otherwise, then Operator::fill. "..." in a shape becomes T and the sizes that the

@@ -303,7 +303,7 @@ constexpr Operator make_operator(const Schema& schema) {
           .launch = launch,
           .reference = reference,
           .tolerance = tolerance,
-          .nan_rule = NanRule::skip,
+          .nan_rule = skip_nan,
           .place_expected = place_expected,
           .bytes = bytes,
           .trace = trace,

@@ -174,7 +174,7 @@ constexpr Operator kOperator{
     .workspace_bytes = workspace_bytes,
     .reference = reference,
     .tolerance = tolerance,
-    .nan_rule = NanRule::skip,
+    .nan_rule = skip_nan,
     .check_contents = check_contents,
     .bytes = bytes,
     .trace = trace,

@@ -108,7 +108,7 @@ constexpr Operator kDecode{
     .launch = launch_decode,
     .reference = decode_reference,
     .tolerance = tolerance,
-    .nan_rule = NanRule::skip,
+    .nan_rule = skip_nan,
     .bytes = decode_bytes,
     .trace = trace_decode,
     .fill = fill,

@@ -227,7 +227,7 @@ constexpr Operator kOperator{
     .workspace_bytes = workspace_bytes,
     .reference = reference,
     .tolerance = tolerance,
-    .nan_rule = NanRule::skip,
+    .nan_rule = skip_nan,
     .check_contents =
         [](const Arguments& a, std::span<const Array> inputs) {
           check_sequences(a, inputs, a.tensor("q").shape[0]);

@@ -225,7 +225,7 @@ constexpr Operator kMoeDispatch{
           moe_dispatch_reference(options_of(a), a.tensor("x_perm").shape[0], tensors);
         },
     .tolerance = [](const Arguments&, std::string_view) { return Tolerance{}; },  // bits are copied
-    .nan_rule = NanRule::skip,
+    .nan_rule = skip_nan,
     .bytes = bytes,
     .trace =
         [](const Arguments& a, ptx::Target target) {

@@ -37,7 +37,8 @@ void check_reference(const Inputs& inputs, const Arguments& arguments,
   for (const Array& out : outputs) {
     const Array* right = tensors.find(out.name);
     CheckResult result{out.name, {}, "the reference does not compute it", {}, {}};
-    if (right != nullptr) result = compared(inputs, arguments, out, *right, inputs.op->nan_rule);
+    if (right != nullptr)
+      result = compared(inputs, arguments, out, *right, nan_rule(*inputs.op, arguments));
     result.against = "the float64 reference";
     results.push_back(std::move(result));
   }

@@ -250,6 +250,10 @@ bool is_made(const OutputSpec& output, const TensorSpec& spec) {
   return spec.presence == Presence::required || spec.role == Role::inout;
 }
 
+NanRule nan_rule(const Operator& op, const Arguments& arguments) {
+  return op.nan_rule == nullptr ? NanRule::equal : op.nan_rule(arguments);
+}
+
 void Arguments::check(Outputs outputs, SourceLoc at) const {
   SizeBindings sizes;
   for (std::size_t i = 0; i < tensors_.size(); ++i) {

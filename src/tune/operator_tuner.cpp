@@ -113,7 +113,8 @@ std::string compare_outputs(const CheckCase& check, const Session& session) {
     const Tolerance tolerance = inputs.op->tolerance == nullptr
                                     ? Tolerance{}
                                     : inputs.op->tolerance(session.arguments(), out.name);
-    const Comparison c = compare(out, *reference, tolerance, inputs.op->nan_rule);
+    const Comparison c =
+        compare(out, *reference, tolerance, nan_rule(*inputs.op, session.arguments()));
     if (c.wrong == 0) continue;
     return out.name + " is " + std::to_string(c.out) + " at element " +
            std::to_string(c.first_wrong) + " and should be " + std::to_string(c.reference) + "; " +
