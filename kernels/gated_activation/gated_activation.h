@@ -31,13 +31,20 @@ constexpr bool in_two_halves(GateLayout layout) {
 /// What the limit cuts of the gate; up is cut to [-limit, limit] with both.
 enum class ClampGate : std::uint8_t { none, before, after };
 
-/// All of shape [..., N] folded to [T, N].
+/// All of shape [..., N] folded to [T, N]; or of experts, x [E, T, N], y and q [E, T, d], and
+/// scales of each expert in the modes that quantize gives to one (fp8_tensor: one scale for all).
 struct GatedTensors {
   View x;                               ///< bf16, f16 or f32; N = 2 d, or d without a gate
   std::optional<View> bias = {};        ///< [N] of x's type or f32, added to x in f32
-  std::optional<View> row_weight = {};  ///< [T] f32: multiplied in before the rounding
+  std::optional<View> row_weight = {};  ///< [T] or [E T] f32: multiplied in before the rounding
   std::optional<View> y = {};           ///< [T, d] of x's type; absent only with quant.q
   QuantOutputTensors quant = {};
+  /// Each says that there are experts. Rows from an expert's number on are neither read nor
+  /// written.
+  std::optional<View> tokens_per_expert = {};  ///< [E] s32; absent: all rows
+  std::optional<View> expert_alpha = {};       ///< [E] f32, in place of alpha
+  std::optional<View> expert_limit = {};       ///< [E] f32, in place of limit
+  bool has_experts() const { return tokens_per_expert || expert_alpha || expert_limit; }
 };
 
 struct GatedOptions {
@@ -56,6 +63,7 @@ struct GatedConfig {
   GateLayout layout = GateLayout::halves;
   ClampGate clamp_gate = ClampGate::none;
   bool round_act = false;
+  bool experts = false;  ///< the grid's third dimension counts them
   rows::RowTile tile;
   std::optional<rows::RowShape> row = {};  ///< in place of the tile: codes with one scale a row
   int vector_elems() const { return row ? row->vector_elems : tile.vector_elems; }
@@ -70,14 +78,18 @@ inline constexpr int kMaxGatedAccesses = 8;  // of a thread in a row, all held i
 struct GatedPlan {
   GatedConfig config;
   GatedOptions options;
-  GatedTensors tensors;  ///< folded; x and bias with a mode for gate and up
+  GatedTensors tensors;  ///< folded, or of experts; x and bias with a mode for gate and up
   TensorArg x_arg;
-  std::optional<TensorArg> bias_arg, weight_arg, y_arg;
+  std::optional<TensorArg> bias_arg, weight_arg, y_arg, tokens_arg, alpha_arg, limit_arg;
   std::optional<QuantOutputPlan> quant;
-  std::int64_t t = 0, d = 0;  ///< of y and q
+  std::int64_t t = 0, d = 0;  ///< of y and q, those of each expert
+  std::int64_t experts = 1;
   LaunchConfig launch;
   std::int64_t tile_blocks = 0;  ///< the blocks beyond them pad the scales
 
+  /// Numbers that are options; those of experts are tensors.
+  bool takes_alpha() const { return config.has_alpha() && !alpha_arg; }
+  bool takes_limit() const { return config.has_limit() && !limit_arg; }
   std::string key() const;
   Traced trace(ptx::Target target) const;
   Parameters parameters() const;

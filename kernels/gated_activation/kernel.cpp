@@ -2,11 +2,13 @@
 // The device side of the gated activations.
 #include "kernels/gated_activation/gated_activation.h"
 #include "kernels/quantize/quant_writer.h"
+#include "kernels/rows/row_batch.h"
 #include "kernels/rows/row_threads.h"
 #include "tilewright/control.h"
 #include "tilewright/fragment.h"
 #include "tilewright/inline_ptx.h"
 #include "tilewright/math.h"
+#include "tilewright/sync.h"
 #include "tilewright/thread.h"
 
 #include <optional>
@@ -42,7 +44,37 @@ struct GatedParameters {
   Tensor x;
   std::optional<Tensor> bias, row_weight, y;
   std::optional<Value> alpha, limit;  ///< where the activation has them
+  std::optional<Value> count = {};    ///< rows from it on are left alone
 };
+
+/// What each expert has one of.
+struct ExpertTensors {
+  std::optional<Tensor> tokens, alpha, limit;
+};
+
+std::optional<Tensor> of_expert(const std::optional<Tensor>& all, const Value& expert) {
+  return all ? std::optional(rows::one_of(*all, expert)) : std::nullopt;
+}
+GatedParameters of_expert(const GatedParameters& all, const ExpertTensors& experts,
+                          const Value& expert) {
+  auto number = [&](const std::optional<Tensor>& each, const std::optional<Value>& option) {
+    return each ? std::optional((*each)(expert).load({.read_only = true})) : option;
+  };
+  return {rows::one_of(all.x, expert),         all.bias,
+          of_expert(all.row_weight, expert),   of_expert(all.y, expert),
+          number(experts.alpha, all.alpha),    number(experts.limit, all.limit),
+          number(experts.tokens, std::nullopt)};
+}
+QuantOutputArguments<Tensor> of_expert(const QuantOutputArguments<Tensor>& all,
+                                       const Value& expert) {
+  return {of_expert(all.q, expert), all.scale ? all.scales : of_expert(all.scales, expert),
+          all.scale, all.encode_scale};
+}
+
+Value is_first_of_grid() {
+  const Index3 block = block_idx();
+  return block.x == 0 && block.y == 0 && block.z == 0 && linear_thread_idx() == 0;
+}
 
 class GatedKernel {
  public:
@@ -86,22 +118,49 @@ class GatedKernel {
   Value row_count() const { return to_value(p_.x.shape()[0].value()); }
 
   rows::RowShare share_of_tile() const {
-    return rows::row_shares(config_.tile, p_.x.shape()[0].value(), plan_.d).front();
+    rows::RowShare share = rows::row_shares(config_.tile, p_.x.shape()[0].value(), plan_.d).front();
+    if (!p_.count) return share;
+    const Value counted = is_counted(share.row);
+    return {share.row, share.column, share.in_rows && counted, share.inside && counted};
+  }
+
+  Value is_counted(const Value& row) const { return row < p_.count->to(row.type()); }
+
+  /// Where rows may be left out: not in warps without any other. A row of several warps, which meet
+  /// at barriers, is all that its block has.
+  template <class Body>
+  void where_any(const Value& active, Body&& body) const {
+    if (!p_.count) {
+      body();
+      return;
+    }
+    constexpr int kWarp = 32;
+    const bool whole_block = config_.row && config_.row->threads_per_row > kWarp;
+    if_(whole_block ? is_counted(block_idx().x) : vote_any(active), body);
   }
 
   void quantise_tile(const QuantWriter& writer) const {
-    quantise(writer, {share_of_tile()}, config_.tile.threads_n,
-             [](const RowPart&) { return std::nullopt; });
+    const rows::RowShare share = share_of_tile();
+    where_any(share.in_rows, [&] {
+      quantise(writer, {share}, config_.tile.threads_n,
+               [](const RowPart&) { return std::nullopt; });
+    });
   }
 
   void quantise_row(const QuantWriter& writer) const {
     const rows::RowThreads threads(*config_.row);
     Value row = threads.row(row_count().type());
+    const Value counted = p_.count ? is_counted(row) : constant(pred, true);
     if (config_.row->looped) {
-      quantise_long_row(writer, threads, row);
+      where_any(counted, [&] { quantise_long_row(writer, threads, row); });
       return;
     }
-    Value active = row < row_count();
+    Value active = row < row_count() && counted;
+    where_any(active, [&] { quantise_held_row(writer, threads, row, active); });
+  }
+
+  void quantise_held_row(const QuantWriter& writer, const rows::RowThreads& threads,
+                         const Value& row, const Value& active) const {
     std::vector<rows::RowShare> shares;
     shares.reserve(static_cast<std::size_t>(config_.row->vectors));
     for (int j = 0; j < config_.row->vectors; ++j)
@@ -357,10 +416,17 @@ Traced GatedPlan::trace(ptx::Target target) const {
   auto body = [this](const Tensor& x, const Maybe& bias, const Maybe& row_weight, const Maybe& y,
                      const MaybeValue& alpha, const MaybeValue& limit, const Maybe& q,
                      const Maybe& scales, const Maybe& scale, const Maybe& encode_scale,
-                     const MaybeValue& floor, const MaybeValue& block_count) {
-    const GatedKernel kernel(*this, {x, bias, row_weight, y, alpha, limit});
+                     const MaybeValue& floor, const MaybeValue& block_count, const Maybe& tokens,
+                     const Maybe& alphas, const Maybe& limits) {
+    const MaybeValue expert = config.experts ? MaybeValue(block_idx().z) : std::nullopt;
+    const GatedParameters all{x, bias, row_weight, y, alpha, limit};
+    const GatedKernel kernel(*this,
+                             expert ? of_expert(all, {tokens, alphas, limits}, *expert) : all);
     if (quant) {
-      const QuantWriter writer(quant->config, {q, scales, scale, encode_scale}, *floor);
+      const QuantOutputArguments<Tensor> codes_of_all{q, scales, scale, encode_scale};
+      QuantWriter writer(quant->config, expert ? of_expert(codes_of_all, *expert) : codes_of_all,
+                         *floor);
+      if (expert) writer.store_input(is_first_of_grid());
       kernel.run_quantising(writer, *block_count);
     } else {
       kernel.run();
@@ -369,10 +435,10 @@ Traced GatedPlan::trace(ptx::Target target) const {
   const std::optional<ScalarArg> real = ScalarArg{f32, {}};
   const QuantTraceArgs codes = trace_args(quant);
   return tilewright::trace(trace_options, body, x_arg, bias_arg, weight_arg, y_arg,
-                           config.has_alpha() ? real : std::nullopt,
-                           config.has_limit() ? real : std::nullopt, codes.tensors.q,
-                           codes.tensors.scales, codes.tensors.scale, codes.tensors.encode_scale,
-                           codes.floor, codes.row_blocks);
+                           takes_alpha() ? real : std::nullopt, takes_limit() ? real : std::nullopt,
+                           codes.tensors.q, codes.tensors.scales, codes.tensors.scale,
+                           codes.tensors.encode_scale, codes.floor, codes.row_blocks, tokens_arg,
+                           alpha_arg, limit_arg);
 }
 
 }  // namespace tilewright

@@ -2,6 +2,7 @@
 // The host side of the gated activations: checks, views of gate and up, access width.
 #include "kernels/gated_activation/gated_activation.h"
 #include "kernels/rows/row_arg.h"
+#include "kernels/rows/row_batch.h"
 #include "tilewright/stream.h"
 
 #include <array>
@@ -27,14 +28,18 @@ void check_shapes(const GatedTensors& t, GateLayout layout, const rows::Caller& 
                   std::to_string(t.x.shape[0]) + " rows of " + std::to_string(d) + " elements");
   }
   if (t.bias) rows::check_vector(*t.bias, "bias", n, caller);
-  if (t.row_weight) rows::check_vector(*t.row_weight, "row_weight", t.x.shape[0], caller);
 }
 
 void check_memory(const GatedTensors& t, const rows::Caller& caller) {
   rows::check_distinct(t.x, "x", caller);
   if (t.y) rows::check_distinct(*t.y, "y", caller);
   const std::pair<const char*, std::optional<View>> inputs[] = {
-      {"x", t.x}, {"bias", t.bias}, {"row_weight", t.row_weight}};
+      {"x", t.x},
+      {"bias", t.bias},
+      {"row_weight", t.row_weight},
+      {"tokens_per_expert", t.tokens_per_expert},
+      {"expert_alpha", t.expert_alpha},
+      {"expert_limit", t.expert_limit}};
   const std::pair<const char*, std::optional<View>> outputs[] = {
       {"y", t.y}, {"q", t.quant.q}, {"scales", t.quant.scales}};
   for (const auto& [out, written] : outputs) {
@@ -58,13 +63,62 @@ void check(const GatedTensors& t, const GatedOptions& options, const rows::Calle
                   "; it must be f32");
   }
   check_shapes(t, options.layout, caller);
-  check_memory(t, caller);
   if (!std::isfinite(options.limit) || options.limit <= 0) {
     caller.refuse("limit=" + std::to_string(options.limit) + "; it must be finite and above 0");
   }
   if (!std::isfinite(options.alpha)) {
     caller.refuse("alpha=" + std::to_string(options.alpha) + "; it must be finite");
   }
+}
+
+/// Numbers of experts, and rows of them.
+void check_experts(const GatedTensors& t, const GatedOptions& options, const rows::Caller& caller) {
+  const std::int64_t experts = t.x.shape[0];
+  auto check_numbers = [&](const std::optional<View>& view, const char* which, Type type) {
+    if (!view) return;
+    rows::check_type(*view, which, type, caller);
+    rows::check_vector(*view, which, experts, caller);
+  };
+  check_numbers(t.tokens_per_expert, "tokens_per_expert", s32);
+  check_numbers(t.expert_alpha, "expert_alpha", f32);
+  check_numbers(t.expert_limit, "expert_limit", f32);
+  const bool oai = options.activation == Activation::swigluoai;
+  if (t.expert_alpha && !oai) caller.refuse("expert_alpha is given; only swigluoai has an alpha");
+  if (t.expert_limit && !oai && options.clamp_gate == ClampGate::none)
+    caller.refuse("expert_limit is given with clamp_gate=none; it takes before or after");
+  if (t.y && t.y->shape[0] != experts) {
+    caller.refuse("y is " + to_string(*t.y) + "; it must have x's " + std::to_string(experts) +
+                  " experts");
+  }
+}
+
+/// Rows folded to [T, N], or held to be those of experts.
+GatedTensors in_rows(const GatedTensors& tensors, const rows::Caller& caller) {
+  GatedTensors t = tensors;
+  if (tensors.has_experts()) {
+    rows::check_batch(t.x, "x", caller);
+    if (t.y) rows::check_batch(*t.y, "y", caller);
+    return t;
+  }
+  t.x = rows::folded(tensors.x, "x", caller);
+  if (t.y) t.y = rows::folded(*tensors.y, "y", caller);
+  return t;
+}
+
+/// Checks all arguments but the codes.
+void check_all(const GatedTensors& t, const GatedOptions& options, const rows::Caller& caller) {
+  GatedTensors one = t;
+  rows::Caller each = caller;
+  if (t.has_experts()) {
+    check_experts(t, options, caller);
+    one.x = rows::first_of(t.x);
+    if (t.y) one.y = rows::first_of(*t.y);
+    each.scope = "of each expert";
+  }
+  check(one, options, each);
+  const std::int64_t row_count = t.has_experts() ? t.x.shape[0] * t.x.shape[1] : t.x.shape[0];
+  if (t.row_weight) rows::check_vector(*t.row_weight, "row_weight", row_count, caller);
+  check_memory(t, caller);
 }
 
 /// [..., 2 d] as [..., 2, d]: the traced code takes a half by its index.
@@ -111,7 +165,16 @@ int code_vector_elems(const QuantOutputPlan& quant, const View& rows) {
 /// y, or what it would be.
 View rows_of(const GatedTensors& t, GateLayout layout) {
   if (t.y) return *t.y;
-  return make_view(0, t.x.type, std::array{t.x.shape[0], t.x.shape[1] / extent_per_output(layout)});
+  std::array<std::int64_t, kMaxViewRank> shape = t.x.shape;
+  const auto rank = static_cast<std::size_t>(t.x.rank);
+  shape[rank - 1] /= extent_per_output(layout);
+  return make_view(0, t.x.type, std::span(shape).first(rank));
+}
+
+/// All rows of experts as those of one matrix, of which nothing but the shape counts.
+View as_matrix(const View& rows) {
+  if (rows.rank == 2) return rows;
+  return make_view(0, rows.type, std::array{rows.shape[0] * rows.shape[1], rows.shape[2]});
 }
 
 /// A whole row's codes, by the threads that hold it or, where it is too long, compute it twice.
@@ -142,6 +205,27 @@ void choose_tiles(GatedPlan& plan, const DeviceProperties& device, const View& r
       rows::row_blocks(plan.tile_blocks, 1, caller, plan.quant->padding_blocks(tile.threads));
 }
 
+void add_args(GatedPlan& plan) {
+  GatedTensors& t = plan.tensors;
+  const bool experts = plan.config.experts;
+  auto rows_arg = [&](const View& view) {
+    return experts ? tensor_arg(view, rows::modes_of_batch({.extents = 1, .strides = 1}))
+                   : rows::rows_arg(view);
+  };
+  plan.x_arg = rows_arg(t.x);
+  if (t.y) plan.y_arg = rows_arg(*t.y);
+  if (t.bias) plan.bias_arg = tensor_arg(*t.bias);
+  if (t.row_weight && experts) {
+    t.row_weight = make_view(t.row_weight->address, f32, std::array{plan.experts, plan.t});
+    plan.weight_arg = tensor_arg(*t.row_weight, rows::modes_of_batch({.extents = 1}));
+  } else if (t.row_weight) {
+    plan.weight_arg = rows::rows_arg(*t.row_weight);
+  }
+  if (t.tokens_per_expert) plan.tokens_arg = rows::rows_arg(*t.tokens_per_expert);
+  if (t.expert_alpha) plan.alpha_arg = rows::rows_arg(*t.expert_alpha);
+  if (t.expert_limit) plan.limit_arg = rows::rows_arg(*t.expert_limit);
+}
+
 }  // namespace
 
 GatedPlan plan_gated_activation(const DeviceProperties& device, const GatedTensors& tensors,
@@ -150,14 +234,14 @@ GatedPlan plan_gated_activation(const DeviceProperties& device, const GatedTenso
   GatedPlan plan;
   plan.options = options;
   GatedTensors& t = plan.tensors;
-  t = tensors;
-  t.x = rows::folded(tensors.x, "x", caller);
-  if (t.y) t.y = rows::folded(*tensors.y, "y", caller);
-  check(t, options, caller);
-  const View rows = rows_of(t, options.layout);
-  plan.t = rows.shape[0];
-  plan.d = rows.shape[1];
-  plan.quant = plan_quant_output(t.quant, options.quant, rows, caller);
+  t = in_rows(tensors, caller);
+  check_all(t, options, caller);
+  const View all_rows = rows_of(t, options.layout);
+  plan.experts = t.has_experts() ? all_rows.shape[0] : 1;
+  plan.t = all_rows.shape[static_cast<std::size_t>(all_rows.rank - 2)];
+  plan.d = rows::row_elems(all_rows);
+  plan.quant = plan_quant_output(t.quant, options.quant, all_rows, caller);
+  const View rows = as_matrix(all_rows);
   const int elems =
       plan.quant ? code_vector_elems(*plan.quant, rows) : vector_elems(t, options.layout);
   if (in_two_halves(options.layout)) {
@@ -168,16 +252,15 @@ GatedPlan plan_gated_activation(const DeviceProperties& device, const GatedTenso
   plan.config.layout = options.layout;
   plan.config.clamp_gate = options.clamp_gate;
   plan.config.round_act = options.round_act;
-  plan.x_arg = rows::rows_arg(t.x);
-  if (t.y) plan.y_arg = rows::rows_arg(*t.y);
-  if (t.bias) plan.bias_arg = tensor_arg(*t.bias);
-  if (t.row_weight) plan.weight_arg = rows::rows_arg(*t.row_weight);
+  plan.config.experts = t.has_experts();
+  add_args(plan);
   if (plan.quant && options.quant.coding.format == QuantFormat::fp8_token) {
     choose_row_of_codes(plan, device, rows, caller);
   } else {
     choose_tiles(plan, device, rows, elems, caller);
   }
   plan.launch.block.x = plan.config.threads();
+  plan.launch = rows::launch_of_batch(plan.launch, plan.experts, caller);
   return plan;
 }
 
@@ -189,6 +272,11 @@ std::string GatedPlan::key() const {
                      (config.round_act ? " round_act" : "") + " | " + to_string(x_arg);
   for (const std::optional<TensorArg>* arg : {&y_arg, &bias_arg, &weight_arg})
     text += " | " + rows::key_text(*arg);
+  if (config.experts) {
+    text += " experts";
+    for (const std::optional<TensorArg>* arg : {&tokens_arg, &alpha_arg, &limit_arg})
+      text += " | " + rows::key_text(*arg);
+  }
   return quant ? text + " | " + quant->key() : text;
 }
 
@@ -198,16 +286,19 @@ Parameters GatedPlan::parameters() const {
   if (bias_arg) pack(parameters, *bias_arg, *tensors.bias);
   if (weight_arg) pack(parameters, *weight_arg, *tensors.row_weight);
   if (y_arg) pack(parameters, *y_arg, *tensors.y);
-  if (config.has_alpha()) parameters.add(options.alpha);
-  if (config.has_limit()) parameters.add(options.limit);
+  if (takes_alpha()) parameters.add(options.alpha);
+  if (takes_limit()) parameters.add(options.limit);
   if (quant) quant->pack_into(parameters, tile_blocks);
+  if (tokens_arg) pack(parameters, *tokens_arg, *tensors.tokens_per_expert);
+  if (alpha_arg) pack(parameters, *alpha_arg, *tensors.expert_alpha);
+  if (limit_arg) pack(parameters, *limit_arg, *tensors.expert_limit);
   return parameters;
 }
 
 void gated_activation(const Stream& stream, const GatedTensors& tensors,
                       const GatedOptions& options, SourceLoc at) {
   GatedPlan plan = plan_gated_activation(stream.device().properties(), tensors, options, at);
-  if (plan.t == 0) {
+  if (plan.t == 0 || plan.experts == 0) {
     write_scale_of_no_rows(stream, plan.quant);
     return;
   }

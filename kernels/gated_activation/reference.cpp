@@ -2,8 +2,13 @@
 // The gated activations in float64, from the formulas.
 #include "kernels/gated_activation/reference.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
+#include <span>
+#include <string_view>
+#include <vector>
 
 namespace tilewright {
 namespace {
@@ -46,34 +51,66 @@ double gated(const GatedOptions& options, Type type, double gate, double up) {
   return act * (oai ? up + 1 : up);
 }
 
+/// The elements of an optional tensor; none if it is absent.
+std::vector<double> values_of(const HostTensors& tensors, std::string_view name) {
+  const Array* array = tensors.find(name);
+  return array == nullptr ? std::vector<double>{} : to_doubles(*array);
+}
+
+/// Of the numbers in one row of x, bias included.
+void gated_row(const GatedOptions& options, Type type, std::span<const double> row,
+               std::span<double> y) {
+  const std::size_t d = y.size();
+  for (std::size_t j = 0; j < d; ++j) {
+    const bool alternate = options.layout == GateLayout::interleaved;
+    const bool swapped = options.layout == GateLayout::swapped;
+    const double gate = row[alternate ? 2 * j : swapped ? d + j : j];
+    const double up = options.layout == GateLayout::none ? 1
+                      : alternate                        ? row[2 * j + 1]
+                                                         : row[swapped ? j : d + j];
+    y[j] = gated(options, type, gate, up);
+  }
+}
+
 }  // namespace
+
+std::vector<std::int64_t> expert_rows(const HostTensors& tensors) {
+  const std::vector<std::int64_t>& shape = tensors.at("x").shape;
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(shape[0]), shape[1]);
+  const std::vector<double> given = values_of(tensors, "tokens_per_expert");
+  for (std::size_t i = 0; i < given.size(); ++i)
+    rows[i] = static_cast<std::int64_t>(given[i]);
+  return rows;
+}
 
 void gated_activation_reference(const GatedOptions& options, HostTensors& tensors) {
   const Array& x = tensors.at("x");
-  const Array* bias = tensors.find("bias");
-  const Array* row_weight = tensors.find("row_weight");
+  const auto n = static_cast<std::size_t>(x.shape.back());
+  const std::size_t d = options.layout == GateLayout::none ? n : n / 2;
+  const std::vector<double> bias = values_of(tensors, "bias");
+  const std::vector<double> weights = values_of(tensors, "row_weight");
+  const std::vector<double> tokens = values_of(tensors, "tokens_per_expert");
+  const std::vector<double> alphas = values_of(tensors, "expert_alpha");
+  const std::vector<double> limits = values_of(tensors, "expert_limit");
   std::vector<double> values = to_doubles(x);
-  auto n = static_cast<std::size_t>(x.shape.back());
-  if (bias != nullptr) {
-    std::vector<double> added = to_doubles(*bias);
-    for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] += added[i % n];
-  }
-  std::vector<double> weights;
-  if (row_weight != nullptr) weights = to_doubles(*row_weight);
-  std::size_t d = options.layout == GateLayout::none ? n : n / 2;
+  for (std::size_t i = 0; i < values.size() && !bias.empty(); ++i)
+    values[i] += bias[i % n];
   std::vector<double> y(values.size() / n * d);
-  for (std::size_t i = 0; i < y.size(); ++i) {
-    const double* row = values.data() + i / d * n;
-    std::size_t j = i % d;
-    bool alternate = options.layout == GateLayout::interleaved;
-    bool swapped = options.layout == GateLayout::swapped;
-    double gate = row[alternate ? 2 * j : swapped ? d + j : j];
-    double up = options.layout == GateLayout::none ? 1
-                : alternate                        ? row[2 * j + 1]
-                                                   : row[swapped ? j : d + j];
-    y[i] = gated(options, x.type, gate, up);
-    if (row_weight != nullptr) y[i] *= weights[i / d];
+  const auto rows_each =
+      x.shape.size() == 3 ? static_cast<std::size_t>(x.shape[1]) : values.size() / n;
+  for (std::size_t row = 0; row < values.size() / n; ++row) {
+    const std::size_t expert = row / rows_each;
+    const std::span<double> of_row = std::span(y).subspan(row * d, d);
+    if (!tokens.empty() && static_cast<double>(row % rows_each) >= tokens[expert]) {
+      std::fill(of_row.begin(), of_row.end(), std::numeric_limits<double>::quiet_NaN());
+      continue;
+    }
+    GatedOptions mine = options;
+    if (!alphas.empty()) mine.alpha = static_cast<float>(alphas[expert]);
+    if (!limits.empty()) mine.limit = static_cast<float>(limits[expert]);
+    gated_row(mine, x.type, std::span(values).subspan(row * n, n), of_row);
+    for (double& element : of_row)
+      element *= weights.empty() ? 1 : weights[row];
   }
   std::vector<std::int64_t> shape = x.shape;
   shape.back() = static_cast<std::int64_t>(d);

@@ -270,10 +270,14 @@ View scales_view(const View& scales, const QuantCoding& coding, const View& q,
   return view;
 }
 
-TensorArg scales_arg_of(const View& scales, ScaleLayout layout) {
+DynamicModes dynamic_scale_modes(ScaleLayout layout) {
   bool columns = layout == ScaleLayout::column_tma || layout == ScaleLayout::packed_ue8m0;
-  if (columns) return tensor_arg(scales, {.extents = 0b10, .strides = 0b01});
-  return tensor_arg(scales, {.extents = 0b01, .strides = layout == ScaleLayout::row ? 1U : 0U});
+  if (columns) return {.extents = 0b10, .strides = 0b01};
+  return {.extents = 0b01, .strides = layout == ScaleLayout::row ? 1U : 0U};
+}
+
+TensorArg scales_arg_of(const View& scales, ScaleLayout layout) {
+  return tensor_arg(scales, dynamic_scale_modes(layout));
 }
 
 }  // namespace tilewright

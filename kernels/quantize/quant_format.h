@@ -96,6 +96,7 @@ void check_groups(const QuantCoding& coding, Tail tail, const View& q, const row
 /// with ue8m0 as bytes. Refuses other shapes.
 View scales_view(const View& scales, const QuantCoding& coding, const View& q,
                  const rows::Caller& caller);
+DynamicModes dynamic_scale_modes(ScaleLayout layout);
 TensorArg scales_arg_of(const View& scales, ScaleLayout layout);
 
 }  // namespace tilewright

@@ -2,6 +2,7 @@
 // Checks and arguments of quantised outputs.
 #include "kernels/quantize/quant_output.h"
 
+#include "kernels/rows/row_batch.h"
 #include "kernels/rows/row_shape.h"
 #include "tilewright/buffer.h"
 
@@ -31,6 +32,7 @@ void check_accesses(const QuantCoding& coding, std::int64_t h, const rows::Calle
                 std::to_string(coding.block) + " have multiples of " + std::to_string(least));
 }
 
+/// Of a matrix: `t.q` and `rows` are [T, H].
 void check(const QuantOutputTensors& t, const QuantOutputOptions& options, const View& rows,
            const rows::Caller& caller) {
   const QuantFormat format = options.coding.format;
@@ -50,6 +52,54 @@ void check(const QuantOutputTensors& t, const QuantOutputOptions& options, const
   check_fp8(coding, options.coding.floor, caller);
 }
 
+/// In the modes of their layout.
+View batch_of_scales(const View& scales, const QuantCoding& coding, const View& q,
+                     const rows::Caller& caller) {
+  if (scales.rank < 1 || scales.shape[0] != q.shape[0]) {
+    caller.refuse("scales is " + to_string(scales) + " and q " + to_string(q) +
+                  "; both must have as many experts");
+  }
+  const rows::Caller each{caller.op, caller.at, "of each expert"};
+  return rows::batch_of(scales_view(rows::first_of(scales), coding, rows::first_of(q), each),
+                        scales);
+}
+
+/// Sets q and scales of the plan, their arguments and its coding.
+void plan_codes(QuantOutputPlan& plan, const QuantOutputOptions& options, const View& rows,
+                const rows::Caller& caller) {
+  QuantOutputTensors& t = plan.tensors;
+  const bool batch = rows.rank == 3;
+  if (batch) {
+    rows::check_batch(*t.q, "q", caller);
+    if (t.q->shape[0] != rows.shape[0]) {
+      caller.refuse("q is " + to_string(*t.q) + "; it must have " + std::to_string(rows.shape[0]) +
+                    " experts");
+    }
+    if (t.q->type == e2m1 && t.q->stride[0] % 2 != 0) {
+      caller.refuse("q is " + to_string(*t.q) +
+                    "; experts of e2m1 must be an even number of elements apart");
+    }
+    QuantOutputTensors one = t;
+    one.q = rows::first_of(*t.q);
+    check(one, options, rows::first_of(rows), {caller.op, caller.at, "of each expert"});
+  } else {
+    t.q = rows::folded(*t.q, "q", caller);
+    check(t, options, rows, caller);
+  }
+  constexpr DynamicModes kRows{.extents = 1, .strides = 1};
+  plan.args.q = tensor_arg(*t.q, batch ? rows::modes_of_batch(kRows) : kRows);
+  QuantCoding& coding = plan.config.coding;
+  coding = coding_of(options.coding, t.q->type, t.scales->type);
+  DynamicModes modes = dynamic_scale_modes(coding.layout);
+  if (batch && coding.format != QuantFormat::fp8_tensor) {
+    t.scales = batch_of_scales(*t.scales, coding, *t.q, caller);
+    modes = rows::modes_of_batch(modes);
+  } else {
+    t.scales = scales_view(*t.scales, coding, batch ? rows::first_of(*t.q) : *t.q, caller);
+  }
+  plan.args.scales = tensor_arg(*t.scales, modes);
+}
+
 }  // namespace
 
 std::optional<QuantOutputPlan> plan_quant_output(const QuantOutputTensors& tensors,
@@ -62,26 +112,20 @@ std::optional<QuantOutputPlan> plan_quant_output(const QuantOutputTensors& tenso
   QuantOutputPlan plan;
   QuantOutputTensors& t = plan.tensors;
   t = tensors;
-  t.q = rows::folded(*tensors.q, "q", caller);
-  check(t, options, rows, caller);
-  rows::check_distinct(*t.q, "q", caller);
+  plan_codes(plan, options, rows, caller);
   const QuantizeOptions& coding = options.coding;
   QuantOutputConfig& config = plan.config;
-  config.coding = coding_of(coding, t.q->type, t.scales->type);
   config.rounded = options.from == QuantFrom::f32 ? f32 : rows.type;
   config.division = division_of(config.coding, coding.exact, coding.floor);
   if (config.division == Division::corrected) config.division = Division::by_parts;
-  config.h = rows.shape[1];
+  config.h = rows::row_elems(rows);
   config.group = group_elems(coding.format, config.h, coding.group);
-  t.scales = scales_view(*t.scales, config.coding, *t.q, caller);
+  rows::check_distinct(*t.q, "q", caller);
   rows::check_distinct(*t.scales, "scales", caller);
   rows::check_apart(*t.scales, "scales", *t.q, "q", caller);
   if (t.scale) rows::check_apart(*t.scale, "scale", *t.q, "q", caller);
   if (t.encode_scale) rows::check_apart(*t.encode_scale, "encode_scale", *t.q, "q", caller);
   plan.floor = coding.floor;
-  constexpr DynamicModes kRows{.extents = 1, .strides = 1};
-  plan.args.q = tensor_arg(*t.q, kRows);
-  plan.args.scales = scales_arg_of(*t.scales, coding.layout);
   if (t.scale) plan.args.scale = tensor_arg(*t.scale);
   if (t.encode_scale) plan.args.encode_scale = tensor_arg(*t.encode_scale);
   return plan;
@@ -113,8 +157,9 @@ QuantTraceArgs trace_args(const std::optional<QuantOutputPlan>& plan) {
 }
 
 std::int64_t QuantOutputPlan::padding_blocks(int threads) const {
-  return rows::ceil_div(
-      padding_words(config.coding.layout, tensors.q->shape[0], config.groups_of_row()), threads);
+  const std::int64_t row_count = tensors.q->shape[static_cast<std::size_t>(tensors.q->rank - 2)];
+  return rows::ceil_div(padding_words(config.coding.layout, row_count, config.groups_of_row()),
+                        threads);
 }
 
 void write_scale_of_no_rows(const Stream& stream, const std::optional<QuantOutputPlan>& plan) {

@@ -60,8 +60,9 @@ struct QuantTraceArgs {
 };
 QuantTraceArgs trace_args(const std::optional<QuantOutputPlan>& plan);
 
-/// Nothing without q. `rows` has q's shape folded to [T, H], and the operator's type.
-/// Throws Error(user) for what quantize refuses, and for scales that overlap q.
+/// Nothing without q. `rows` has q's shape folded to [T, H], and the operator's type; or, as q then
+/// does, [E, T, H]: a batch, whose matrices have scales of their own each (fp8_tensor: one for
+/// all). Throws Error(user) for what quantize refuses, and for scales that overlap q.
 std::optional<QuantOutputPlan> plan_quant_output(const QuantOutputTensors& tensors,
                                                  const QuantOutputOptions& options,
                                                  const View& rows, const rows::Caller& caller);

@@ -125,22 +125,40 @@ QuantOutputOptions quant_output_options(const Arguments& arguments) {
           .from = arguments.text("quant_from") == "f32" ? QuantFrom::f32 : QuantFrom::via_x_type};
 }
 
-void add_quant_outputs(const Arguments& arguments, std::vector<OutputSpec>& outputs) {
+namespace {
+
+std::vector<std::int64_t> scales_shape_of_batch(QuantFormat format, ScaleLayout layout,
+                                                std::int64_t group,
+                                                const std::vector<std::int64_t>& codes) {
+  std::vector<std::int64_t> shape =
+      scales_shape_of(format, layout, group, {codes.begin() + 1, codes.end()});
+  if (format != QuantFormat::fp8_tensor) shape.insert(shape.begin(), codes.front());
+  return shape;
+}
+
+}  // namespace
+
+void add_quant_outputs(const Arguments& arguments, std::vector<OutputSpec>& outputs,
+                       Batching batching) {
   if (!quantises(arguments)) return;
   const QuantFormat format = quant_format(arguments.text("quant"));
   const ScaleLayout layout = scale_layout(arguments.text("scale_layout"));
   outputs.front().making = Making::on_demand;
   const std::vector<std::int64_t> shape = outputs.front().shape;
   outputs.push_back({"q", element_type(arguments, format), shape, Making::always});
+  const std::int64_t group = arguments.integer("group");
   outputs.push_back({"scales", scale_type(arguments, format),
-                     scales_shape_of(format, layout, arguments.integer("group"), shape),
+                     batching == Batching::batch
+                         ? scales_shape_of_batch(format, layout, group, shape)
+                         : scales_shape_of(format, layout, group, shape),
                      Making::always});
 }
 
-void quant_output_reference(const Arguments& arguments, HostTensors& tensors) {
-  if (!quantises(arguments)) return;
+namespace {
+
+/// q, without its last rounding, and scales of a matrix y.
+HostTensors codes_of_rows(const Arguments& arguments, const HostTensors& tensors, const Array& y) {
   const QuantOutputOptions options = quant_output_options(arguments);
-  const Array& y = tensors.at("y");
   const Type type = options.from == QuantFrom::f32 ? f32 : arguments.tensor("x").type;
   HostTensors of_y;
   of_y.set(make_array("x", type, y.shape, to_doubles(y)));
@@ -150,8 +168,53 @@ void quant_output_reference(const Arguments& arguments, HostTensors& tensors) {
   const QuantFormat format = options.coding.format;
   quantize_reference(options.coding, element_type(arguments, format), scale_type(arguments, format),
                      of_y, Quotients::unrounded);
+  return of_y;
+}
+
+/// Matrix `index` of a batch whose elements are whole bytes.
+Array one_of(const Array& batch, std::size_t index) {
+  Array one{batch.name, batch.type, {batch.shape.begin() + 1, batch.shape.end()}, {}};
+  const auto size =
+      static_cast<std::ptrdiff_t>(batch.bytes.size() / static_cast<std::size_t>(batch.shape[0]));
+  const auto begin = batch.bytes.begin() + static_cast<std::ptrdiff_t>(index) * size;
+  one.bytes.assign(begin, begin + size);
+  return one;
+}
+
+}  // namespace
+
+void quant_output_reference(const Arguments& arguments, HostTensors& tensors) {
+  if (!quantises(arguments)) return;
+  const HostTensors of_y = codes_of_rows(arguments, tensors, tensors.at("y"));
   tensors.set(of_y.at("q"));
   tensors.set(of_y.at("scales"));
+}
+
+void quant_batch_reference(const Arguments& arguments, std::span<const std::int64_t> counts,
+                           HostTensors& tensors) {
+  if (!quantises(arguments)) return;
+  const QuantizeOptions coding = quant_output_options(arguments).coding;
+  const Array y = tensors.at("y");
+  std::vector<OutputSpec> specs{{"y", y.type, y.shape}};
+  add_quant_outputs(arguments, specs, Batching::batch);
+  Array q{"q", f64, specs[1].shape, {}};
+  Array scales{"scales", specs[2].type, specs[2].shape, {}};
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    HostTensors codes = codes_of_rows(arguments, tensors, one_of(y, i));
+    leave_rows_open(coding, counts[i], codes);
+    auto append = [&](Array& all) {
+      const Array& one = codes.at(all.name);
+      all.bytes.insert(all.bytes.end(), one.bytes.begin(), one.bytes.end());
+    };
+    append(q);
+    if (coding.format != QuantFormat::fp8_tensor) append(scales);
+  }
+  if (coding.format == QuantFormat::fp8_tensor) {
+    scales = tensors.at("scale");
+    scales.name = "scales";
+  }
+  tensors.set(std::move(q));
+  tensors.set(std::move(scales));
 }
 
 // A result that is rounded to x's type first may land on the neighbour of a tie, and so may the

@@ -167,10 +167,17 @@ bool quantises(const Arguments& arguments);
 /// Refuses tensors that quant=none does not have.
 QuantOutputTensors quant_output_tensors(const Arguments& arguments);
 QuantOutputOptions quant_output_options(const Arguments& arguments);
+/// Whether y is a matrix of rows, or a batch of them with scales of their own each.
+enum class Batching : std::uint8_t { one, batch };
 /// Adds q and scales, and leaves y to those who ask for it, if quantises(). Pre: y is the first.
-void add_quant_outputs(const Arguments& arguments, std::vector<OutputSpec>& outputs);
+void add_quant_outputs(const Arguments& arguments, std::vector<OutputSpec>& outputs,
+                       Batching batching = Batching::one);
 /// Sets q, without its last rounding, and scales from y.
 void quant_output_reference(const Arguments& arguments, HostTensors& tensors);
+/// The same of a batch, of whose matrices `counts` rows each are written: others are NaN in q and
+/// scales.
+void quant_batch_reference(const Arguments& arguments, std::span<const std::int64_t> counts,
+                           HostTensors& tensors);
 /// Of q and scales, for an unrounded y within `error` |y|: nothing for other outputs. Scales of few
 /// bits are equal, which a number beside a boundary may miss.
 std::optional<Tolerance> quant_output_tolerance(const Arguments& arguments, std::string_view output,

@@ -17,6 +17,12 @@ void QuantWriter::load_input() {
     if (input) input_.emplace(load((*input)(0), 1));
 }
 
+void QuantWriter::store_input(const Value& mine) {
+  if (!t_.scale) return;
+  if_(mine, [&] { (*t_.scales)(0, 0) = (*t_.scale)(0).load(); });
+  stores_input_ = false;
+}
+
 Value QuantWriter::largest_of_thread(const RowPart& part) const {
   Var largest(f32, 0.0f);
   for (std::size_t j = 0; j < part.numbers.size(); ++j)
@@ -71,7 +77,8 @@ std::vector<Fragment> QuantWriter::write_scales(const RowPart& part, const Row& 
     const GroupCodes whole =
         t_.scale ? GroupCodes::of_scale(config_.coding, config_.division, number(*t_.scale))
                  : of_largest({*largest_of_row}).front();
-    store_scale(part, row, part.inside.front() && row.starts, row.group, 0, whole);
+    if (!t_.scale || stores_input_)
+      store_scale(part, row, part.inside.front() && row.starts, row.group, 0, whole);
     return codes_of({whole}, wide);
   }
   const Spread spread = spread_of(part);

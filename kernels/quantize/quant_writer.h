@@ -28,6 +28,10 @@ class QuantWriter {
   /// The numbers that are quantised, of a result in f32.
   Fragment rounded(const Fragment& wide) const { return wide.to(config_.rounded); }
 
+  /// Writes the scale that is an input, if there is one, in a thread that is `mine`: write() then
+  /// leaves it. For rows of which the first may be left out.
+  void store_input(const Value& mine);
+
   /// Reads the scale that is an input, if there is one, now rather than in write().
   void load_input();
   const std::optional<Fragment>& input() const { return input_; }  ///< if load_input() read it
@@ -86,6 +90,7 @@ class QuantWriter {
   QuantOutputArguments<Tensor> t_;
   Value floor_;
   std::optional<Fragment> input_ = {};
+  bool stores_input_ = true;  ///< in write()
 };
 
 }  // namespace tilewright

@@ -247,6 +247,26 @@ void quantize_reference(const QuantizeOptions& options, Type element, Type scale
   tensors.set(codes.array(quotients));
 }
 
+void leave_rows_open(const QuantizeOptions& options, std::int64_t first, HostTensors& tensors) {
+  Array q = tensors.at("q");
+  const Array scales = tensors.at("scales");
+  const std::int64_t t = q.shape[0], h = q.shape[1];
+  const auto nan = static_cast<double>(kNan);
+  std::vector<double> numbers = to_doubles(q);
+  std::fill(numbers.begin() + std::min(first, t) * h, numbers.end(), nan);
+  tensors.set(make_array("q", f64, q.shape, numbers));
+  if (options.format == QuantFormat::fp8_tensor) return;
+  const std::int64_t group =
+      std::max<std::int64_t>(1, group_elems(options.format, h, options.group));
+  const std::int64_t groups_n = (h + group - 1) / group;
+  std::vector<double> values = to_doubles(scales);
+  for (std::int64_t m = first; m < t; ++m) {
+    for (std::int64_t k = 0; k < padded_groups(options.layout, groups_n); ++k)
+      values[static_cast<std::size_t>(offset_of(options.layout, m, k, t, groups_n))] = nan;
+  }
+  tensors.set(make_array("scales", scales.type, scales.shape, values));
+}
+
 void dequantize_reference(const DequantizeOptions& options, HostTensors& tensors) {
   const Array& q = tensors.at("q");
   std::vector<double> y = to_doubles(q);

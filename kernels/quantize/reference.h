@@ -16,6 +16,9 @@ enum class Quotients : std::uint8_t {
 /// are exact.
 void quantize_reference(const QuantizeOptions& options, Type element, Type scale_type,
                         HostTensors& tensors, Quotients quotients = Quotients::rounded);
+/// Makes rows of q and scales from `first` on NaN: what a reference leaves open. Pre: q is f64[T,
+/// H].
+void leave_rows_open(const QuantizeOptions& options, std::int64_t first, HostTensors& tensors);
 /// Sets y in f64.
 void dequantize_reference(const DequantizeOptions& options, HostTensors& tensors);
 

@@ -12,7 +12,8 @@
 namespace tilewright::rows {
 
 void Caller::refuse(const std::string& what) const {
-  throw Error(ErrorKind::user, std::string(op) + ": " + what, at);
+  const std::string part = scope.empty() ? "" : " (" + std::string(scope) + ")";
+  throw Error(ErrorKind::user, std::string(op) + ": " + what + part, at);
 }
 
 bool is_real_type(Type type) { return type == bf16 || type == f16 || type == f32; }

@@ -21,7 +21,8 @@ namespace tilewright::rows {
 struct Caller {
   std::string_view op;
   SourceLoc at;
-  /// Throws Error(user) "OP: what".
+  std::string_view scope = {};  ///< of what is checked, if that is a part: behind messages
+  /// Throws Error(user) "OP: what (scope)".
   [[noreturn]] void refuse(const std::string& what) const;
 };
 
