@@ -9,12 +9,16 @@ RowNormPlan plan_layer_norm(const DeviceProperties& device, const LayerNormTenso
   RowNormTensors flat{.x = tensors.x,
                       .w = tensors.w,
                       .y = tensors.y,
+                      .rstd = tensors.rstd,
                       .bias = tensors.bias,
                       .residual = tensors.residual,
+                      .extra = tensors.extra,
                       .residual_out = tensors.residual_out,
                       .quant = tensors.quant};
   RowNormOptions row_options{.eps = options.eps,
                              .weight_bias = options.weight_bias,
+                             .order = options.order,
+                             .partial = options.partial,
                              .rounding = options.rounding,
                              .quant = options.quant};
   return plan_row_norm("layer_norm", Statistics::mean_and_variance, device, flat, row_options, at);

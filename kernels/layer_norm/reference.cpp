@@ -36,18 +36,24 @@ void layer_norm_reference(const LayerNormOptions& options, HostTensors& tensors)
   const std::vector<double>& z =
       options.rounding == SumRounding::keep_f32 ? sums.unrounded : sums.stored;
   auto h = static_cast<std::size_t>(x.shape.back());
-  std::vector<double> y(z.size());
+  const auto counted = options.partial > 0 ? static_cast<std::size_t>(options.partial) : h;
+  std::vector<double> y(z.size()), factors;
   for (std::size_t at = 0; at < z.size(); at += h) {
-    auto [mean, variance] = moments(std::span(z).subspan(at, h));
+    auto [mean, variance] = moments(std::span(z).subspan(at, counted));
     double factor = 1 / std::sqrt(variance + static_cast<double>(options.eps));
+    factors.push_back(factor);
     for (std::size_t j = 0; j < h; ++j) {
       double weight = (weights.empty() ? 1 : weights[j]) + static_cast<double>(options.weight_bias);
-      y[at + j] = (z[at + j] - mean) * factor * weight + (biases.empty() ? 0 : biases[j]);
+      double scaled = (z[at + j] - mean) * factor;
+      if (options.order == WeightOrder::after_rounding)
+        scaled = decode(x.type, encode(x.type, scaled));
+      y[at + j] = scaled * weight + (biases.empty() ? 0 : biases[j]);
     }
   }
   std::vector<std::int64_t> shape = x.shape;
   tensors.set(make_array("y", f64, shape, y));
   tensors.set(make_array("residual_out", f64, shape, sums.stored));
+  tensors.set(make_array("rstd", f64, {static_cast<std::int64_t>(factors.size())}, factors));
 }
 
 }  // namespace tilewright

@@ -9,7 +9,7 @@
 namespace tilewright {
 namespace {
 
-constexpr std::array<TensorSpec, 6> kOwnTensors{{
+constexpr std::array<TensorSpec, 8> kOwnTensors{{
     {.name = "x",
      .role = Role::input,
      .shape = "...,H",
@@ -28,6 +28,7 @@ constexpr std::array<TensorSpec, 6> kOwnTensors{{
      .shape = "...,H",
      .types = kReals,
      .doc = "added to x first; x's type or f32"},
+    kExtraTensor,
     kNormOutput,
     {.name = "residual_out",
      .role = Role::output,
@@ -35,16 +36,19 @@ constexpr std::array<TensorSpec, 6> kOwnTensors{{
      .shape = "...,H",
      .types = kReals,
      .may_alias = "residual",
-     .doc = "x + residual in residual's type"},
+     .doc = "x + residual + extra in residual's type"},
+    kRstdTensor,
 }};
 constexpr auto kTensors = joined(kOwnTensors, kQuantOutputTensors);
-constexpr std::array<OptionSpec, 4> kOwnOptions{{
+constexpr std::array<OptionSpec, 6> kOwnOptions{{
     {.name = "eps",
      .type = OptionType::real,
      .default_text = "1e-5",
      .least = 0,
      .doc = "added to the variance"},
     kWeightBiasOption,
+    kCastBeforeWeightOption,
+    kPartialOption,
     kOutTypeOption,
     kSumRoundingOption,
 }};
@@ -63,10 +67,13 @@ constexpr std::array<std::string_view, 9> kBenchProblems{
 LayerNormOptions options_of(const Arguments& arguments) {
   if (arguments.find("residual") == nullptr)
     refuse_idle(arguments, "rounding", "without residual; there is no sum");
-  return {.eps = static_cast<float>(arguments.real("eps")),
-          .weight_bias = static_cast<float>(arguments.real("weight_bias")),
+  const RowNormOptions shared = rms_options(arguments);
+  return {.eps = shared.eps,
+          .weight_bias = shared.weight_bias,
           .rounding = sum_rounding(arguments),
-          .quant = quant_output_options(arguments)};
+          .quant = quant_output_options(arguments),
+          .order = shared.order,
+          .partial = shared.partial};
 }
 
 LayerNormTensors tensors_of(const Arguments& arguments) {
@@ -76,13 +83,16 @@ LayerNormTensors tensors_of(const Arguments& arguments) {
           .residual = optional_view(arguments, "residual"),
           .y = optional_view(arguments, "y"),
           .residual_out = optional_view(arguments, "residual_out"),
-          .quant = quant_output_tensors(arguments)};
+          .quant = quant_output_tensors(arguments),
+          .extra = optional_view(arguments, "extra"),
+          .rstd = optional_view(arguments, "rstd")};
 }
 
 std::vector<OutputSpec> outputs(const Arguments& arguments) {
   std::vector<OutputSpec> specs{norm_output(arguments)};
   if (const View* residual = arguments.find("residual"))
     specs.push_back({"residual_out", residual->type, specs.front().shape});
+  specs.push_back(rstd_output(specs.front()));
   add_quant_outputs(arguments, specs);
   return specs;
 }
@@ -99,10 +109,15 @@ void reference(const Arguments& arguments, HostTensors& tensors) {
 /// Contract, I 1.3: half an ulp of the output plus (log2(H) + 12) 2^-24 of
 /// (|x| + |mean|) rstd |w| + |bias|, for rows whose mean is at most a few standard deviations:
 /// then four times the row's largest |ref| is more than that. Groups of codes have at least a
-/// fourth of the row's largest.
+/// fourth of the row's largest. Rounding to x's type before the weight may land on the neighbour of
+/// a tie.
 Tolerance tolerance(const Arguments& arguments, std::string_view output) {
   if (output == "residual_out") return {};
-  const double error = 4 * (std::log2(static_cast<double>(arguments.size("H"))) + 12) * 0x1p-24;
+  const double units = std::log2(static_cast<double>(arguments.size("H"))) + 12;
+  if (output == "rstd") return rounded_once(f32, units);
+  double error = 4 * units * 0x1p-24;
+  if (arguments.boolean("cast_before_weight"))
+    error += 2 * rows::half_ulp(arguments.tensor("x").type);
   if (auto codes = quant_output_tolerance(arguments, output, 4 * error)) {
     if (output == "q") codes->of_row_max = 4 * error;
     return *codes;
@@ -130,8 +145,9 @@ constexpr Operator kLayerNorm{
     .schema =
         {.name = "layer_norm",
          .version = 1,
-         .formula = "z = x + residual; y = (z - mean(z)) / sqrt(mean((z - mean(z))^2) + eps) "
-                    "* (w + weight_bias) + bias; residual_out = z",
+         .formula =
+             "z = x + residual + extra; y = (z - mean(z)) / sqrt(mean((z - mean(z))^2) + eps) "
+             "* (w + weight_bias) + bias; residual_out = z",
          .doc =
              "Normalisation of rows to mean 0 and variance 1, with an optional sum first, also as "
              "codes with scales.",

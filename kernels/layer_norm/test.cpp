@@ -79,6 +79,74 @@ TEST_F(LayerNorm, AddsTheResidualFirst) {
   }
 }
 
+TEST_F(LayerNorm, AddsAThirdOperandBehindTheResidual) {
+  for (const char* rounding : {"round_first", "keep_f32"}) {
+    for (std::int64_t h : {100, 512, 40000}) {
+      std::vector<Array> given = inputs(bf16, {3, h});
+      given.push_back(random("residual", bf16, {3, h}, 1, 7));
+      given.push_back(random("extra", h == 512 ? f32 : bf16, {3, h}, 1, 8));
+      run(op, given, {{"rounding", rounding}});
+    }
+  }
+}
+
+TEST_F(LayerNorm, TakesMeanAndVarianceOfTheFirstElements) {
+  for (std::int64_t h : {64, 1000, 1024, 40000, 70000}) {
+    for (std::int64_t partial : {1, 7, 64}) {
+      const std::string count = std::to_string(partial);
+      run(op, inputs(bf16, {3, h}), {{"partial", count}});
+      std::vector<Array> summed = inputs(f32, {2, h});
+      summed.push_back(random("residual", f32, {2, h}, 1, 7));
+      run(op, summed, {{"partial", count}, {"quant", "fp8_token"}});
+    }
+  }
+}
+
+TEST_F(LayerNorm, LooksForMomentsInTheFirstElementsOnly) {
+  std::vector<double> values{1, 3, 2, 2, NAN, INFINITY, 1e30, 5};
+  const std::vector<double> y =
+      to_doubles(run(op, {make_array("x", f32, {1, 8}, values)}, {{"partial", "4"}}).front());
+  EXPECT_NEAR(y[0], -std::sqrt(2), 1e-4);
+  EXPECT_TRUE(std::isnan(y[4]));
+  EXPECT_EQ(y[5], INFINITY);
+  EXPECT_NEAR(y[7], 3 * std::sqrt(2), 1e-4);
+}
+
+TEST_F(LayerNorm, RoundsBeforeTheWeightOnDemand) {
+  for (Type type : {bf16, f16, f32}) {
+    run(op, inputs(type, {4, 256}), {{"cast_before_weight", "true"}});
+    run(op, inputs(type, {2, 66000}), {{"cast_before_weight", "true"}});
+  }
+}
+
+TEST_F(LayerNorm, WritesTheFactorOfEachRow) {
+  for (std::int64_t h : {8, 100, 4096, 70000}) {
+    const Array x = random("x", bf16, {3, h}, 2, 1);
+    HostTensors tensors;
+    tensors.set(x);
+    layer_norm_reference({}, tensors);
+    Buffer memory(device, static_cast<std::int64_t>(x.bytes.size())), y(device, 3 * h * 2),
+        rstd(device, 12);
+    memory.upload(x.bytes);
+    layer_norm(stream, {.x = make_view(memory.address(), bf16, x.shape),
+                        .y = make_view(y.address(), bf16, x.shape),
+                        .rstd = make_view(rstd.address(), f32, std::array<std::int64_t, 1>{3})});
+    stream.synchronize();
+    const std::vector<double> expected = to_doubles(tensors.at("rstd"));
+    const std::vector<float> factors = download<float>(rstd);
+    for (std::size_t i = 0; i < 3; ++i)
+      EXPECT_NEAR(static_cast<double>(factors[i]) / expected[i], 1, 40 * 0x1p-24) << h;
+  }
+}
+
+TEST_F(LayerNorm, RefusesWhatItHasNoSumOrRowFor) {
+  const Array x = random("x", bf16, {3, 64});
+  EXPECT_EQ(refusal(op, {x, random("extra", bf16, {3, 64})}),
+            "layer_norm: extra without residual; give residual, or extra as residual");
+  EXPECT_EQ(refusal(op, {x}, {{"partial", "65"}}),
+            "layer_norm: partial=65; it must be 0 or at most the row's 64 elements");
+}
+
 TEST_F(LayerNorm, ReadsLongRowsThrice) {
   run(op, inputs(bf16, {2, 70000}));
   run(op, inputs(f32, {1, 65537}));

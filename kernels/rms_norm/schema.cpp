@@ -15,12 +15,7 @@ constexpr std::array<TensorSpec, 4> kOwnTensors{{
      .doc = "rows; all modes but the last are folded, and may be two strides apart"},
     kWeightTensor,
     kNormOutput,
-    {.name = "rstd",
-     .role = Role::output,
-     .presence = Presence::optional,
-     .shape = "T",
-     .types = kF32,
-     .doc = "1 / sqrt(mean(x^2) + eps) of each row"},
+    kRstdTensor,
 }};
 constexpr auto kTensors = joined(kOwnTensors, kQuantOutputTensors);
 constexpr std::array<OptionSpec, 5> kOwnOptions{{
@@ -66,10 +61,8 @@ RmsNormTensors tensors_of(const Arguments& arguments) {
 
 std::vector<OutputSpec> outputs(const Arguments& arguments) {
   OutputSpec y = norm_output(arguments);
-  std::int64_t row_count = 1;
-  for (std::size_t i = 0; i + 1 < y.shape.size(); ++i)
-    row_count *= y.shape[i];
-  std::vector<OutputSpec> specs{std::move(y), {"rstd", f32, {row_count}}};
+  OutputSpec rstd = rstd_output(y);
+  std::vector<OutputSpec> specs{std::move(y), std::move(rstd)};
   add_quant_outputs(arguments, specs);
   return specs;
 }

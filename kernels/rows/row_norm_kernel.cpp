@@ -197,8 +197,10 @@ class RowNormKernel {
   }
 
   // What elements add to a sum.
-  static void add_element(Var& sum, const Value& element, const Value& /*column*/) {
-    sum = sum + element;
+  auto add_element() const {
+    return [this](Var& sum, const Value& element, const Value& column) {
+      sum = sum + under_mean(element, column);
+    };
   }
   auto add_square() const {
     return [this](Var& sum, const Value& element, const Value& column) {
@@ -206,9 +208,9 @@ class RowNormKernel {
       sum = fma(counted, counted, sum);
     };
   }
-  static auto add_distance(const Value& mean) {
-    return [mean](Var& sum, const Value& element, const Value& /*column*/) {
-      Value distance = element - mean;
+  auto add_distance(const Value& mean) const {
+    return [this, mean](Var& sum, const Value& element, const Value& column) {
+      Value distance = under_mean(element - mean, column);
       sum = fma(distance, distance, sum);
     };
   }
@@ -217,10 +219,10 @@ class RowNormKernel {
     if (!centred()) {
       return {std::nullopt, factor_of(threads_.sum(sums_of(z, add_square())))};
     }
-    Value mean = threads_.sum(sums_of(z, add_element)) * one_over_mean_elems();
+    Value mean = threads_.sum(sums_of(z, add_element())) * one_over_mean_elems();
     std::vector<Value> squares =
         sums_of(z, [&](Var& sum, const Value& element, const Value& column) {
-          Value distance = select(column < static_cast<int>(config_.row.h), element - mean, 0.0f);
+          Value distance = select(column < static_cast<int>(config_.partial), element - mean, 0.0f);
           sum = fma(distance, distance, sum);
         });
     return {mean, factor_of(threads_.sum(squares))};
@@ -229,7 +231,7 @@ class RowNormKernel {
   /// Each access's elements around a mean of its own, then merged.
   Moments merged_moments(const rows::Row& z) const {
     std::vector<rows::RowThreads::Spread> spreads;
-    const std::vector<Value> totals = sums_of(z, add_element);
+    const std::vector<Value> totals = sums_of(z, add_element());
     for (std::size_t j = 0; j < z.size(); ++j) {
       Value mean = totals[j] * (1.0f / static_cast<float>(config_.row.vector_elems));
       Var squares(f32, 0.0f);
@@ -396,7 +398,7 @@ class RowNormKernel {
 
   Moments looped_moments(const Value& row) const {
     if (!centred()) return {std::nullopt, factor_of(looped_sum(row, add_square()))};
-    Value mean = looped_sum(row, add_element) * one_over_mean_elems();
+    Value mean = looped_sum(row, add_element()) * one_over_mean_elems();
     return {mean, factor_of(looped_sum(row, add_distance(mean)))};
   }
 

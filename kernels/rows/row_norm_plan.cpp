@@ -240,6 +240,7 @@ RowNormPlan plan_row_norm(std::string_view op, Statistics statistics,
   plan.config.statistics = statistics;
   choose_rows(plan, device);
   plan.config.partial = options.partial > 0 ? options.partial : h;
+  plan.config.merged = plan.config.merged && plan.config.partial == h;  // equal shares of threads
   plan.config.has_weight_bias = options.weight_bias != 0;
   plan.config.order = options.order;
   plan.config.rounding = options.rounding;

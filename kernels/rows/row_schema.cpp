@@ -51,6 +51,12 @@ OutputSpec norm_output(const Arguments& arguments) {
   return {"y", arguments.text("out_type") == "f32" ? f32 : x.type, shape_of(x)};
 }
 
+OutputSpec rstd_output(const OutputSpec& y) {
+  std::vector<std::int64_t> outer = y.shape;
+  outer.pop_back();
+  return {"rstd", f32, {element_count(outer)}};
+}
+
 RowNormOptions rms_options(const Arguments& arguments) {
   return {.eps = static_cast<float>(arguments.real("eps")),
           .weight_bias = static_cast<float>(arguments.real("weight_bias")),

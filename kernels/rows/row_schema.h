@@ -57,6 +57,21 @@ inline constexpr TensorSpec kNormOutput{.name = "y",
                                         .may_alias = "x",
                                         .doc = "x's type or f32 (out_type); with quant on demand"};
 
+inline constexpr TensorSpec kExtraTensor{
+    .name = "extra",
+    .role = Role::input,
+    .presence = Presence::optional,
+    .shape = "...,H",
+    .types = kReals,
+    .doc = "added after residual: a second branch; x's type or f32"};
+inline constexpr TensorSpec kRstdTensor{
+    .name = "rstd",
+    .role = Role::output,
+    .presence = Presence::optional,
+    .shape = "T",
+    .types = kF32,
+    .doc = "1 / sqrt(mean square or variance + eps) of each row"};
+
 std::optional<View> optional_view(const Arguments& arguments, std::string_view name);
 /// An option of a number or a word; none: the word.
 std::optional<float> optional_real(const Arguments& arguments, std::string_view option);
@@ -65,6 +80,8 @@ std::vector<std::int64_t> shape_of(const View& view);
 void refuse_idle(const Arguments& arguments, std::string_view option, const std::string& why);
 /// y of the option out_type. Throws if x has no modes.
 OutputSpec norm_output(const Arguments& arguments);
+/// rstd, for rows of y's shape.
+OutputSpec rstd_output(const OutputSpec& y);
 /// The options weight_bias, cast_before_weight and partial, and eps.
 RowNormOptions rms_options(const Arguments& arguments);
 SumRounding sum_rounding(const Arguments& arguments);
