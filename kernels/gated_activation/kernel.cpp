@@ -68,7 +68,7 @@ GatedParameters of_expert(const GatedParameters& all, const ExpertTensors& exper
 QuantOutputArguments<Tensor> of_expert(const QuantOutputArguments<Tensor>& all,
                                        const Value& expert) {
   return {of_expert(all.q, expert), all.scale ? all.scales : of_expert(all.scales, expert),
-          all.scale, all.encode_scale};
+          all.scale, all.encode_scale, all.saturated};
 }
 
 Value is_first_of_grid() {
@@ -416,14 +416,14 @@ Traced GatedPlan::trace(ptx::Target target) const {
   auto body = [this](const Tensor& x, const Maybe& bias, const Maybe& row_weight, const Maybe& y,
                      const MaybeValue& alpha, const MaybeValue& limit, const Maybe& q,
                      const Maybe& scales, const Maybe& scale, const Maybe& encode_scale,
-                     const MaybeValue& floor, const MaybeValue& block_count, const Maybe& tokens,
-                     const Maybe& alphas, const Maybe& limits) {
+                     const MaybeValue& floor, const MaybeValue& block_count, const Maybe& saturated,
+                     const Maybe& tokens, const Maybe& alphas, const Maybe& limits) {
     const MaybeValue expert = config.experts ? MaybeValue(block_idx().z) : std::nullopt;
     const GatedParameters all{x, bias, row_weight, y, alpha, limit};
     const GatedKernel kernel(*this,
                              expert ? of_expert(all, {tokens, alphas, limits}, *expert) : all);
     if (quant) {
-      const QuantOutputArguments<Tensor> codes_of_all{q, scales, scale, encode_scale};
+      const QuantOutputArguments<Tensor> codes_of_all{q, scales, scale, encode_scale, saturated};
       QuantWriter writer(quant->config, expert ? of_expert(codes_of_all, *expert) : codes_of_all,
                          *floor);
       if (expert) writer.store_input(is_first_of_grid());
@@ -437,8 +437,8 @@ Traced GatedPlan::trace(ptx::Target target) const {
   return tilewright::trace(trace_options, body, x_arg, bias_arg, weight_arg, y_arg,
                            takes_alpha() ? real : std::nullopt, takes_limit() ? real : std::nullopt,
                            codes.tensors.q, codes.tensors.scales, codes.tensors.scale,
-                           codes.tensors.encode_scale, codes.floor, codes.row_blocks, tokens_arg,
-                           alpha_arg, limit_arg);
+                           codes.tensors.encode_scale, codes.floor, codes.row_blocks,
+                           codes.tensors.saturated, tokens_arg, alpha_arg, limit_arg);
 }
 
 }  // namespace tilewright

@@ -41,7 +41,7 @@ void check_memory(const GatedTensors& t, const rows::Caller& caller) {
       {"expert_alpha", t.expert_alpha},
       {"expert_limit", t.expert_limit}};
   const std::pair<const char*, std::optional<View>> outputs[] = {
-      {"y", t.y}, {"q", t.quant.q}, {"scales", t.quant.scales}};
+      {"y", t.y}, {"q", t.quant.q}, {"scales", t.quant.scales}, {"saturated", t.quant.saturated}};
   for (const auto& [out, written] : outputs) {
     for (const auto& [in, read] : inputs)
       if (read && written) rows::check_apart(*read, in, *written, out, caller);

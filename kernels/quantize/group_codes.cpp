@@ -17,6 +17,7 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 // Elements of e2m1 are computed as 64ths.
 constexpr float kSixtyFourth = 0x1p-6f;
+constexpr float kSaturates = 464.0f;  // the middle between 448 and what would follow in e4m3
 constexpr float kLargestE2m1 = 6 * kSixtyFourth;
 
 /// The largest number of a type, (1 + fraction 2^-23) 2^exponent.
@@ -342,9 +343,10 @@ GroupCodes GroupCodes::mx(const QuantCoding& coding, const Value& largest) {
 // among them.
 GroupCodes GroupCodes::nvfp4(const QuantCoding& coding, Division division, const Value& wanted,
                              const Value& encode_scale) {
-  constexpr float kLeastNormal = 0x1p-6f, kSaturates = 464.0f;
+  constexpr float kLeastNormal = 0x1p-6f;
   Value scale = wanted.to(e4m3);  // NaN of what is not finite
   GroupCodes group(coding, scale);
+  group.wanted_.emplace(wanted);
   group.factor_.emplace(encode_scale);
   Value divisor = scale.to(f32) * 64.0f;  // nothing is left of elements under a scale of 0
   bool inverted = division == Division::product;
@@ -352,6 +354,11 @@ GroupCodes GroupCodes::nvfp4(const QuantCoding& coding, Division division, const
                           inverted ? select(divisor == 0.0f, kInfinity, divisor) : divisor);
   group.beyond_.emplace(!(wanted >= kLeastNormal && wanted <= kSaturates));
   return group;
+}
+
+Value GroupCodes::saturates() const {
+  TW_ASSERT(wanted_.has_value(), "only nvfp4's scales saturate");
+  return *wanted_ > kSaturates;  // not NaN
 }
 
 Fragment GroupCodes::operator()(const Fragment& wide) const {

@@ -70,6 +70,9 @@ class GroupCodes {
 
   /// The scale as it is stored: f32, a byte of ue8m0, or e4m3. Not of_lanes().
   const Value& stored() const { return stored_; }
+  /// Of nvfp4: whether e4m3 has no scale large enough, so that the group is clipped. Not
+  /// of_lanes().
+  Value saturates() const;
   /// Codes of elements in f32.
   Fragment operator()(const Fragment& wide) const;
   /// Of accesses in f32, as many of each group one after the other.
@@ -92,6 +95,7 @@ class GroupCodes {
   Value stored_;
   std::optional<Value> factor_ = {};       ///< of the elements, before the division
   std::optional<Quotient> quotient_ = {};  ///< absent: the factor is all
+  std::optional<Value> wanted_ = {};       ///< nvfp4: the scale before it is rounded
   std::optional<Value> finite_ = {};  ///< absent: it is, or among those beyond; else codes are 0
   std::optional<Value> beyond_ = {};  ///< quotients exceed the largest code, or are NaN
 };

@@ -2,6 +2,7 @@
 // The device side of quantize and dequantize.
 #include "kernels/quantize/block2d.h"
 #include "kernels/quantize/quantize.h"
+#include "tilewright/atomic.h"
 #include "tilewright/control.h"
 #include "tilewright/fragment.h"
 #include "tilewright/sync.h"
@@ -14,8 +15,12 @@ namespace {
 
 class QuantizeKernel {
  public:
-  explicit QuantizeKernel(const QuantizePlan& plan)
-      : plan_(plan), config_(plan.config), per_row_(config_.groups_of_row()) {}
+  /// Clipped groups are added to `saturated`, if it is there.
+  QuantizeKernel(const QuantizePlan& plan, const std::optional<Tensor>& saturated)
+      : plan_(plan),
+        config_(plan.config),
+        per_row_(config_.groups_of_row()),
+        saturated_(saturated) {}
 
   void operator()(const Tensor& x, const Tensor& q, const Tensor& scales,
                   const std::optional<Tensor>& given, const Value& floor,
@@ -58,7 +63,10 @@ class QuantizeKernel {
       if_(share.active, [&] {
         const auto codes =
             GroupCodes::of_largest(config_.coding, config_.division, largest, parameter);
-        if_(lane == 0, [&] { store_scale(scales, share, codes); });
+        if_(lane == 0, [&] {
+          store_scale(scales, share, codes);
+          if (saturated_) if_(codes.saturates(), [&] { red_add((*saturated_)(0), 1); });
+        });
         store_codes(q, share, lane, codes);
       });
     }
@@ -176,6 +184,7 @@ class QuantizeKernel {
   const QuantizePlan& plan_;
   const QuantizeConfig& config_;
   std::int64_t per_row_;  // groups
+  std::optional<Tensor> saturated_;
 };
 
 }  // namespace
@@ -191,8 +200,13 @@ Traced QuantizePlan::trace(ptx::Target target) const {
       .block = {config.threads(), 1, 1}};
   std::optional<ScalarArg> count;
   if (config.pads_apart()) count = ScalarArg{s32, {1, 0, 2'147'483'647}};
-  return tilewright::trace(trace_options, QuantizeKernel(*this), x_arg, q_arg, scales_arg,
-                           given_arg, ScalarArg{f32, {}}, count);
+  auto body = [this](const Tensor& x, const Tensor& q, const Tensor& scales,
+                     const std::optional<Tensor>& given, const Value& floor,
+                     const std::optional<Value>& blocks, const std::optional<Tensor>& saturated) {
+    QuantizeKernel(*this, saturated)(x, q, scales, given, floor, blocks);
+  };
+  return tilewright::trace(trace_options, body, x_arg, q_arg, scales_arg, given_arg,
+                           ScalarArg{f32, {}}, count, saturated_arg);
 }
 
 Traced DequantizePlan::trace(ptx::Target target) const {

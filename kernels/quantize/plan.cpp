@@ -80,6 +80,10 @@ void check_scales(const QuantizeTensors& t, const QuantizeOptions& options,
   if (t.scale) check_given(t.scale, "scale", QuantFormat::fp8_tensor, options.format, caller);
   check_given(t.encode_scale, "encode_scale", QuantFormat::nvfp4, options.format, caller);
   check_fp8(coding_of(options, t.q.type, t.scales.type), options.floor, caller);
+  check_saturated(t.saturated, options.format, caller);
+  if (!t.saturated) return;
+  for (const auto& [which, view] : {std::pair{"x", &t.x}, {"q", &t.q}, {"scales", &t.scales}})
+    rows::check_apart(*view, which, *t.saturated, "saturated", caller);
 }
 
 /// Blocks of threads that write a word of padding each.
@@ -159,6 +163,7 @@ QuantizePlan plan_quantize(const DeviceProperties& device, const QuantizeTensors
   plan.x_arg = rows::rows_arg(t.x);
   plan.q_arg = rows::rows_arg(t.q);
   if (plan.given()) plan.given_arg = tensor_arg(*plan.given());
+  if (t.saturated) plan.saturated_arg = tensor_arg(*t.saturated);
   plan.scales_arg =
       groups_alone ? rows::rows_arg(t.scales) : scales_arg_of(t.scales, coding.layout);
   std::int64_t groups = options.format == QuantFormat::fp8_block2d
@@ -184,7 +189,8 @@ std::string QuantizePlan::key() const {
          " d=" + std::to_string(static_cast<int>(c.division)) + (c.wide_index ? " wide" : "") +
          (c.looped ? " looped" : "") + (scale_is_found ? " found" : "") + " | " + to_string(x_arg) +
          " | " + to_string(q_arg) + " | " + to_string(scales_arg) + " | " +
-         rows::key_text(given_arg);
+         rows::key_text(given_arg) +
+         (saturated_arg ? " | counts " + to_string(*saturated_arg) : "");
 }
 
 Parameters QuantizePlan::parameters() const {
@@ -195,6 +201,7 @@ Parameters QuantizePlan::parameters() const {
   if (given_arg) pack(parameters, *given_arg, *given());
   parameters.add(options.floor);
   if (config.pads_apart()) parameters.add(static_cast<std::int32_t>(group_blocks));
+  if (saturated_arg) pack(parameters, *saturated_arg, *tensors.saturated);
   return parameters;
 }
 

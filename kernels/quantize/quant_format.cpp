@@ -213,6 +213,15 @@ void check_given(const std::optional<View>& given, std::string_view which, Quant
   rows::check_vector(*given, which, 1, caller);
 }
 
+void check_saturated(const std::optional<View>& saturated, QuantFormat format,
+                     const rows::Caller& caller) {
+  if (!saturated) return;
+  if (format != QuantFormat::nvfp4)
+    caller.refuse("saturated is given; only scales of nvfp4 saturate");
+  if (saturated->type != u32 || size(*saturated) != 1)
+    caller.refuse("saturated is " + to_string(*saturated) + "; it must be u32[1]");
+}
+
 void check_fp8(const QuantCoding& coding, float floor, const rows::Caller& caller) {
   if (coding.format == QuantFormat::fp8_tensor && coding.scale_type != f32) {
     caller.refuse("scales has type " + std::string(name(coding.scale_type)) +

@@ -86,6 +86,9 @@ void check_coding(const QuantCoding& coding, const rows::Caller& caller);
 /// Refuses a number in f32 where `format` is not the one that takes it, and none where it is.
 void check_given(const std::optional<View>& given, std::string_view which, QuantFormat taking,
                  QuantFormat format, const rows::Caller& caller);
+/// Refuses a counter of clipped groups that is not u32[1], and one with a format other than nvfp4.
+void check_saturated(const std::optional<View>& saturated, QuantFormat format,
+                     const rows::Caller& caller);
 /// Refuses scales of a tensor that are not f32, a least largest magnitude that is too small, and a
 /// bound that is not above 0.
 void check_fp8(const QuantCoding& coding, float floor, const rows::Caller& caller);

@@ -13,7 +13,10 @@ namespace {
 
 void check_absent(const QuantOutputTensors& t, const rows::Caller& caller) {
   const std::pair<const char*, const std::optional<View>*> others[] = {
-      {"scales", &t.scales}, {"scale", &t.scale}, {"encode_scale", &t.encode_scale}};
+      {"scales", &t.scales},
+      {"scale", &t.scale},
+      {"encode_scale", &t.encode_scale},
+      {"saturated", &t.saturated}};
   for (const auto& [which, view] : others) {
     if (*view) caller.refuse(std::string(which) + " is given without q; only codes have scales");
   }
@@ -50,6 +53,7 @@ void check(const QuantOutputTensors& t, const QuantOutputOptions& options, const
   check_given(t.scale, "scale", QuantFormat::fp8_tensor, format, caller);
   check_given(t.encode_scale, "encode_scale", QuantFormat::nvfp4, format, caller);
   check_fp8(coding, options.coding.floor, caller);
+  check_saturated(t.saturated, format, caller);
 }
 
 /// In the modes of their layout.
@@ -125,6 +129,11 @@ std::optional<QuantOutputPlan> plan_quant_output(const QuantOutputTensors& tenso
   rows::check_apart(*t.scales, "scales", *t.q, "q", caller);
   if (t.scale) rows::check_apart(*t.scale, "scale", *t.q, "q", caller);
   if (t.encode_scale) rows::check_apart(*t.encode_scale, "encode_scale", *t.q, "q", caller);
+  if (t.saturated) {
+    rows::check_apart(*t.q, "q", *t.saturated, "saturated", caller);
+    rows::check_apart(*t.scales, "scales", *t.saturated, "saturated", caller);
+    plan.args.saturated = tensor_arg(*t.saturated);
+  }
   plan.floor = coding.floor;
   if (t.scale) plan.args.scale = tensor_arg(*t.scale);
   if (t.encode_scale) plan.args.encode_scale = tensor_arg(*t.encode_scale);
@@ -139,7 +148,7 @@ std::string QuantOutputPlan::key() const {
        {&args.q, &args.scales, &args.scale, &args.encode_scale}) {
     text += " | " + rows::key_text(*arg);
   }
-  return text;
+  return args.saturated ? text + " | counts " + to_string(*args.saturated) : text;
 }
 
 void QuantOutputPlan::pack_into(Parameters& parameters, std::int64_t row_blocks) const {
@@ -149,6 +158,7 @@ void QuantOutputPlan::pack_into(Parameters& parameters, std::int64_t row_blocks)
   if (args.encode_scale) pack(parameters, *args.encode_scale, *tensors.encode_scale);
   parameters.add(floor);
   parameters.add(static_cast<std::int32_t>(row_blocks));
+  if (args.saturated) pack(parameters, *args.saturated, *tensors.saturated);
 }
 
 QuantTraceArgs trace_args(const std::optional<QuantOutputPlan>& plan) {

@@ -21,6 +21,7 @@ struct QuantOutputArguments {
   std::optional<T> scales = {};  ///< as quantize's
   std::optional<T> scale = {};   ///< fp8_tensor: [1] f32, the decode scale
   std::optional<T> encode_scale = {};  ///< nvfp4: [1] f32
+  std::optional<T> saturated = {};     ///< nvfp4: [1] u32: clipped groups are added to it
 };
 using QuantOutputTensors = QuantOutputArguments<View>;
 

@@ -111,7 +111,8 @@ QuantOutputTensors quant_output_tensors(const Arguments& arguments) {
   return {.q = optional_view(arguments, "q"),
           .scales = optional_view(arguments, "scales"),
           .scale = optional_view(arguments, "scale"),
-          .encode_scale = optional_view(arguments, "encode_scale")};
+          .encode_scale = optional_view(arguments, "encode_scale"),
+          .saturated = optional_view(arguments, "saturated")};
 }
 
 QuantOutputOptions quant_output_options(const Arguments& arguments) {
@@ -162,8 +163,8 @@ HostTensors codes_of_rows(const Arguments& arguments, const HostTensors& tensors
   const Type type = options.from == QuantFrom::f32 ? f32 : arguments.tensor("x").type;
   HostTensors of_y;
   of_y.set(make_array("x", type, y.shape, to_doubles(y)));
-  for (const char* scale : {"scale", "encode_scale"}) {
-    if (const Array* given = tensors.find(scale)) of_y.set(*given);
+  for (const char* given : {"scale", "encode_scale", "saturated"}) {
+    if (const Array* array = tensors.find(given)) of_y.set(*array);
   }
   const QuantFormat format = options.coding.format;
   quantize_reference(options.coding, element_type(arguments, format), scale_type(arguments, format),
@@ -186,8 +187,9 @@ Array one_of(const Array& batch, std::size_t index) {
 void quant_output_reference(const Arguments& arguments, HostTensors& tensors) {
   if (!quantises(arguments)) return;
   const HostTensors of_y = codes_of_rows(arguments, tensors, tensors.at("y"));
-  tensors.set(of_y.at("q"));
-  tensors.set(of_y.at("scales"));
+  for (const char* output : {"q", "scales", "saturated"}) {
+    if (const Array* array = of_y.find(output)) tensors.set(*array);
+  }
 }
 
 void quant_batch_reference(const Arguments& arguments, std::span<const std::int64_t> counts,
@@ -207,6 +209,7 @@ void quant_batch_reference(const Arguments& arguments, std::span<const std::int6
       all.bytes.insert(all.bytes.end(), one.bytes.begin(), one.bytes.end());
     };
     append(q);
+    if (const Array* saturated = codes.find("saturated")) tensors.set(*saturated);
     if (coding.format != QuantFormat::fp8_tensor) append(scales);
   }
   if (coding.format == QuantFormat::fp8_tensor) {
@@ -221,6 +224,7 @@ void quant_batch_reference(const Arguments& arguments, std::span<const std::int6
 // largest one of its group.
 std::optional<Tolerance> quant_output_tolerance(const Arguments& arguments, std::string_view output,
                                                 double error) {
+  if (output == "saturated") return Tolerance{};
   if (output != "q" && output != "scales") return std::nullopt;
   const QuantFormat format = quant_format(arguments.text("quant"));
   const bool rounds_first = arguments.text("quant_from") == "via_x_dtype";
@@ -244,6 +248,7 @@ void fill_quant_scales(std::vector<Array>& inputs, double largest) {
     if (array.name == "scale") array = make_array(array.name, f32, {1}, std::array{largest / 448});
     if (array.name == "encode_scale")
       array = make_array(array.name, f32, {1}, std::array{2688 / largest});
+    if (array.name == "saturated") array = make_array(array.name, u32, {1}, std::array{0.0});
   }
 }
 

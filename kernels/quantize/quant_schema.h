@@ -38,6 +38,15 @@ inline constexpr TensorSpec kEncodeScaleTensor{
     .types = kF32,
     .doc = "nvfp4: 2688 / the tensor's largest magnitude"};
 
+inline constexpr std::array kSaturatedTypes{u32};
+inline constexpr TensorSpec kSaturatedTensor{
+    .name = "saturated",
+    .role = Role::inout,
+    .presence = Presence::optional,
+    .shape = "1",
+    .types = kSaturatedTypes,
+    .doc = "nvfp4: groups that the largest scale clips are added to it"};
+
 inline constexpr std::array<std::string_view, 2> kElementWords{"e4m3", "e5m2"};
 inline constexpr std::array<std::string_view, 2> kScaleTypeWords{"f32", "ue8m0"};
 inline constexpr std::array<std::string_view, 3> kScaleRuleWords{"ceil", "floor", "even"};
@@ -118,7 +127,7 @@ constexpr TensorSpec as_optional(TensorSpec spec) {
 }
 
 /// The tensors and options of an operator with the output y, behind its own.
-inline constexpr std::array<TensorSpec, 4> kQuantOutputTensors{{
+inline constexpr std::array<TensorSpec, 5> kQuantOutputTensors{{
     {.name = "scale",
      .role = Role::input,
      .presence = Presence::optional,
@@ -133,6 +142,7 @@ inline constexpr std::array<TensorSpec, 4> kQuantOutputTensors{{
      .types = kCodeTypes,
      .doc = "with quant, of y's shape: e4m3 (fp8, mxfp8), e5m2 (mxfp8) or e2m1 (fp4)"},
     as_optional(kScalesTensor),
+    kSaturatedTensor,
 }};
 inline constexpr std::array<std::string_view, 7> kQuantWords{
     "none", "fp8_tensor", "fp8_token", "fp8_block", "mxfp8", "mxfp4", "nvfp4"};

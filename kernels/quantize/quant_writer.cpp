@@ -3,6 +3,7 @@
 #include "kernels/quantize/quant_writer.h"
 
 #include "kernels/quantize/shared_groups.h"
+#include "tilewright/atomic.h"
 #include "tilewright/control.h"
 #include "tilewright/sync.h"
 #include "tilewright/thread.h"
@@ -151,6 +152,7 @@ void QuantWriter::store_scale(const RowPart& part, const Row& row, const Value& 
   Fragment stored(t_.scales->type(), 1);
   stored[0] = codes.stored();
   store_if(stores, scale_in_row(layout, row.scales, group, further), stored);
+  if (t_.saturated) if_(stores && codes.saturates(), [&] { red_add((*t_.saturated)(0), 1); });
   const std::int64_t groups_n = config_.groups_of_row();
   if (padded_groups(layout, groups_n) != groups_n) {
     if_(stores && group + further == static_cast<int>(groups_n) - 1,

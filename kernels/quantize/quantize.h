@@ -20,6 +20,7 @@ struct QuantizeTensors {
   /// [1] (f32), [T], [T, G] or the modes of a ScaleLayout; of f32 or ue8m0 (fp8),
   /// ue8m0 (mx) or e4m3 (nvfp4).
   View scales;
+  std::optional<View> saturated = {};  ///< nvfp4: [1] u32: clipped groups are added to it
 };
 
 struct QuantizeOptions {
@@ -71,7 +72,7 @@ struct QuantizePlan {
   QuantizeOptions options;
   QuantizeTensors tensors;  ///< folded; scales in the modes of their layout
   TensorArg x_arg, q_arg, scales_arg;
-  std::optional<TensorArg> given_arg;
+  std::optional<TensorArg> given_arg, saturated_arg;
   bool scale_is_found = false;    ///< in `scales`, by a launch before this one
   std::int64_t group_blocks = 0;  ///< the blocks beyond them write the rows that pad the scales
   LaunchConfig launch;

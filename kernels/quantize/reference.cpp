@@ -5,6 +5,7 @@
 #include "tilewright/number_formats.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <span>
@@ -187,6 +188,18 @@ Array quantise_block2d(std::span<const float> values, std::int64_t h,
   return make_array("scales", scale_type, {(t + 127) / 128, across}, scales);
 }
 
+/// Groups of nvfp4 whose scale would be above all of e4m3: 448, and what is rounded to it.
+void count_saturated(std::span<const float> largest, float encode_scale, HostTensors& tensors) {
+  const Array* before = tensors.find("saturated");
+  if (before == nullptr) return;
+  double count = to_doubles(*before).front();
+  for (float amax : largest) {
+    float sixth = amax / 6.0f;
+    if (std::isfinite(amax) && sixth * encode_scale > 464.0f) ++count;
+  }
+  tensors.set(make_array("saturated", u32, {1}, std::array{count}));
+}
+
 double number(const HostTensors& tensors, const char* name) {
   return to_doubles(tensors.at(name)).front();
 }
@@ -212,6 +225,7 @@ void quantize_reference(const QuantizeOptions& options, Type element, Type scale
     return;
   }
   std::vector<double> scales;
+  std::vector<float> largest;  // of nvfp4's groups
   const auto width = static_cast<std::size_t>(h);
   const std::size_t groups_n = h == 0 ? 0 : (width + group - 1) / group;
   for (std::size_t g = 0; h > 0 && g < values.size() / width * groups_n; ++g) {
@@ -224,12 +238,15 @@ void quantize_reference(const QuantizeOptions& options, Type element, Type scale
     } else if (options.format == QuantFormat::nvfp4) {
       const auto encode = static_cast<float>(number(tensors, "encode_scale"));
       s = quantise_nvfp4(one, encode, options.exact, codes);
+      largest.push_back(largest_of(one));
     } else {
       s = whole ? of_tensor : fp8_scale(one, options, scale_type);
       s = quantise_fp8(one, s, options.exact, codes);
     }
     scales.push_back(static_cast<double>(s));
   }
+  if (options.format == QuantFormat::nvfp4)
+    count_saturated(largest, static_cast<float>(number(tensors, "encode_scale")), tensors);
   const std::int64_t rows = h == 0 ? 0 : static_cast<std::int64_t>(values.size()) / h;
   const bool a_row = options.format == QuantFormat::fp8_token;
   if (whole) {

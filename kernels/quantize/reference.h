@@ -13,7 +13,7 @@ enum class Quotients : std::uint8_t {
 };
 
 /// Sets q of `element`, and scales of `scale_type`, by the contract's operations in f32: the codes
-/// are exact.
+/// are exact. Adds clipped groups of nvfp4 to saturated, if it is there.
 void quantize_reference(const QuantizeOptions& options, Type element, Type scale_type,
                         HostTensors& tensors, Quotients quotients = Quotients::rounded);
 /// Makes rows of q and scales from `first` on NaN: what a reference leaves open. Pre: q is f64[T,

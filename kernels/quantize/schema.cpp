@@ -15,7 +15,7 @@ constexpr TensorSpec as_input(TensorSpec spec) {
   return spec;
 }
 
-constexpr std::array<TensorSpec, 5> kQuantizeTensors{{
+constexpr std::array<TensorSpec, 6> kQuantizeTensors{{
     {.name = "x", .role = Role::input, .shape = "...,H", .types = kReals, .doc = "rows"},
     {.name = "scale",
      .role = Role::input,
@@ -26,6 +26,7 @@ constexpr std::array<TensorSpec, 5> kQuantizeTensors{{
     kEncodeScaleTensor,
     kCodesTensor,
     kScalesTensor,
+    kSaturatedTensor,
 }};
 constexpr std::array<TensorSpec, 4> kDequantizeTensors{{
     as_input(kCodesTensor),
@@ -95,8 +96,8 @@ DequantizeOptions dequantize_options(const Arguments& arguments) {
 }
 
 QuantizeTensors quantize_tensors(const Arguments& a) {
-  return {a.tensor("x"), optional_view(a, "scale"), optional_view(a, "encode_scale"), a.tensor("q"),
-          a.tensor("scales")};
+  return {a.tensor("x"), optional_view(a, "scale"), optional_view(a, "encode_scale"),
+          a.tensor("q"), a.tensor("scales"),        optional_view(a, "saturated")};
 }
 
 DequantizeTensors dequantize_tensors(const Arguments& a) {

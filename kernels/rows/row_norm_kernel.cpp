@@ -427,7 +427,7 @@ Traced RowNormPlan::trace(ptx::Target target) const {
                      const Maybe& extra, const Maybe& rstd, const Value& weight_bias,
                      const Maybe& q, const Maybe& scales, const Maybe& scale,
                      const Maybe& encode_scale, const MaybeValue& floor,
-                     const MaybeValue& row_block_count) {
+                     const MaybeValue& row_block_count, const Maybe& saturated) {
     RowNormKernel kernel(config,
                          {in_rows(x),
                           w,
@@ -437,7 +437,7 @@ Traced RowNormPlan::trace(ptx::Target target) const {
                           in_rows(residual),
                           in_rows(extra),
                           in_rows(residual_out),
-                          {q, scales, scale, encode_scale}},
+                          {q, scales, scale, encode_scale, saturated}},
                          eps, weight_bias);
     if (quant) {
       kernel.run_quantising(*quant, *floor, *row_block_count);
@@ -450,7 +450,8 @@ Traced RowNormPlan::trace(ptx::Target target) const {
   return tilewright::trace(trace_options, body, args.x, real, args.residual, args.w,
                            args.residual_out, args.y, args.bias, args.extra, args.rstd, real,
                            codes.tensors.q, codes.tensors.scales, codes.tensors.scale,
-                           codes.tensors.encode_scale, codes.floor, codes.row_blocks);
+                           codes.tensors.encode_scale, codes.floor, codes.row_blocks,
+                           codes.tensors.saturated);
 }
 
 }  // namespace tilewright

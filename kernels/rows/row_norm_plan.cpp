@@ -108,7 +108,7 @@ struct Checks {
 
   void codes() const {
     const std::pair<const char*, const std::optional<View>*> written[] = {
-        {"q", &t.quant.q}, {"scales", &t.quant.scales}};
+        {"q", &t.quant.q}, {"scales", &t.quant.scales}, {"saturated", &t.quant.saturated}};
     const std::optional<View> x = t.x;
     const std::pair<const char*, const std::optional<View>*> others[] = {
         {"x", &x},           {"w", &t.w},
