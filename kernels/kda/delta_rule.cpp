@@ -117,7 +117,7 @@ std::vector<RowResult> StateRows::advance(const TokenVectors& token,
     predictions.push_back(dot(row, token.k));
     reads.push_back(dot(row, token.q));
   }
-  Value kq = token.kq ? *token.kq : product(token.k, token.q);
+  Value kq = product(token.k, token.q);
   std::vector<RowResult> results;
   for (std::size_t r = 0; r < rows_.size(); ++r) {
     Value correction = token.beta * (v[r] - over_row(predictions[r]));

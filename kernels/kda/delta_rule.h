@@ -5,7 +5,6 @@
 #include "tilewright/fragment.h"
 #include "tilewright/tensor.h"
 
-#include <optional>
 #include <vector>
 
 namespace tilewright::kda {
@@ -30,7 +29,6 @@ Value product(const Pieces& a, const Pieces& b);
 struct TokenVectors {
   Pieces decay, k, q;
   Value beta;
-  std::optional<Value> kq = {};  ///< product(k, q), where it is known
 };
 
 /// What a token yields for one row, the same in the row's eight lanes.

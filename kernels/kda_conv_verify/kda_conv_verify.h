@@ -78,6 +78,8 @@ struct KdaTiling {
   bool streaming = false;  ///< snapshots leave the L2 cache first
   bool in_step = false;    ///< the block's warps pass a barrier after each token
   KdaFetch fetch = KdaFetch::none;
+  /// Eager, and by the indices before the launch in front has ended: again if these change.
+  bool guesses_state = false;
   friend bool operator==(const KdaTiling&, const KdaTiling&) = default;
 
   /// Rows of the tile that the block's warps have at once.

@@ -114,7 +114,8 @@ class LargeBatch : public KdaConvVerifyKernel {
   }
   /// The state, too, is loaded by the guessed indices, with all else: there are registers for it.
   bool has_early_state() const {
-    return leaves_late() && has_room() && c_.tiling.tile_rows == c_.tiling.pass_rows();
+    return c_.tiling.guesses_state && leaves_late() && has_room() &&
+           c_.tiling.tile_rows == c_.tiling.pass_rows();
   }
   /// Of registers, a thread.
   bool has_room() const {
@@ -346,16 +347,10 @@ class LargeBatch : public KdaConvVerifyKernel {
   /// meanwhile: without the barrier ptxas puts all tokens' stores off to the end.
   void advance_all(const kda::StateRows& state, const KdaRow& row, const KdaShared& shared,
                    const KdaTile& tile, const Value& first_row) const {
-    const bool sums_ahead = c_.tokens > 1 && (has_room() || state.rows() == 1);
-    std::optional<Value> products;  // of this token and some behind it
     auto load = [&](int token) {
       Value slot = constant(s32, token);
-      TokenLoads loads{stages_.token_vectors(shared, slot),
-                       stages_.token_values(shared, slot, first_row)};
-      const int place = token % kda::kWarpRows;
-      if (place == 0 && sums_ahead) products.emplace(stages_.token_products(shared, token));
-      if (products) loads.vectors.kq.emplace(shuffle(*products, place * kda::kRowLanes));
-      return loads;
+      return TokenLoads{stages_.token_vectors(shared, slot),
+                        stages_.token_values(shared, slot, first_row)};
     };
     std::optional<TokenLoads> next;
     for (int token = 0; token < c_.tokens; ++token) {

@@ -106,6 +106,8 @@ TEST_F(KdaConvVerifyLaunch, GivesTheSameBitsForEveryTiling) {
           KdaTiling{large_batch, 8, 128, 2, 1, 3, false},
           KdaTiling{large_batch, 8, 128, 4, 2, 2, false, false, false, KdaFetch::states},
           KdaTiling{large_batch, 8, 64, 2, 4, 1, true, false, false, KdaFetch::states},
+          KdaTiling{large_batch, 8, 64, 2, 4, 1, true, false, false, KdaFetch::states, true},
+          KdaTiling{large_batch, 9, 32, 1, 8, 1, true, false, false, KdaFetch::ahead, true},
           KdaTiling{large_batch, 17, 64, 1, 2, 1, true, false, false, KdaFetch::inputs},
           KdaTiling{large_batch, 9, 32, 1, 8, 2, true, false, false, KdaFetch::states},
           KdaTiling{large_batch, 16, 32, 1, 8, 1, true, false, false, KdaFetch::states},
@@ -124,9 +126,14 @@ TEST_F(KdaConvVerifyLaunch, FetchesWhateverTheIndicesAreInEitherLayout) {
   KdaTiling tiling{.tile_rows = 32, .rows_per_lane = 1, .cluster = 4, .eager = true};
   for (bool channels : {false, true}) {
     std::vector<Array> first = run(given, {}, {.channels_contiguous = channels, .tiling = tiling});
-    for (KdaFetch fetch : {KdaFetch::inputs, KdaFetch::states, KdaFetch::ahead}) {
+    for (auto [fetch, guesses] : {std::pair{KdaFetch::inputs, false},
+                                  {KdaFetch::states, false},
+                                  {KdaFetch::ahead, false},
+                                  {KdaFetch::states, true}}) {
       KdaTiling fetching = tiling;
       fetching.fetch = fetch;
+      fetching.guesses_state = guesses;
+      fetching.blocks_per_sm = guesses ? 1 : tiling.blocks_per_sm;
       std::vector<Array> outputs =
           run(given, {}, {.channels_contiguous = channels, .tiling = fetching});
       for (std::size_t i = 0; i < first.size(); ++i)
@@ -144,9 +151,12 @@ TEST_F(KdaConvVerifyLaunch, LoadsAgainWhereIndicesCameLate) {
     tiling.eager = true;
     std::vector<Array> first = run(given, {}, {.tiling = tiling});
     tiling.fetch = KdaFetch::states;
-    std::vector<Array> outputs = run(given, {}, {.tiling = tiling, .short_pools = true});
-    for (std::size_t i = 0; i < first.size(); ++i)
-      EXPECT_EQ(outputs[i].bytes, first[i].bytes) << first[i].name;
+    for (bool guesses : {false, true}) {
+      tiling.guesses_state = guesses;
+      std::vector<Array> outputs = run(given, {}, {.tiling = tiling, .short_pools = true});
+      for (std::size_t i = 0; i < first.size(); ++i)
+        EXPECT_EQ(outputs[i].bytes, first[i].bytes) << to_string(tiling) << first[i].name;
+    }
   }
 }
 

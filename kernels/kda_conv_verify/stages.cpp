@@ -202,12 +202,6 @@ kda::TokenVectors KdaStages::token_vectors(const KdaShared& shared, const Value&
   return {decay, k, q, shared.beta(slot)};
 }
 
-Value KdaStages::token_products(const KdaShared& shared, int first) const {
-  Value slot = min(kda::row_of_lane() + first, shared.slots - 1);
-  return kda::product(kda::load_pieces(shared.qk(slot + shared.slots, _), c_.k),
-                      kda::load_pieces(shared.qk(slot, _), c_.k));
-}
-
 std::vector<Value> KdaStages::token_values(const KdaShared& shared, const Value& slot,
                                            const Value& first_row) const {
   int rows = c_.tiling.rows_per_lane;

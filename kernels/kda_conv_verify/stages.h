@@ -143,9 +143,6 @@ class KdaStages {
   /// `part` are the rows of the warp: see part_of().
   void load_state(const kda::StateRows& state, const KdaRow& row, const KdaTile& part) const;
   kda::TokenVectors token_vectors(const KdaShared& shared, const Value& slot) const;
-  /// The products k q of kda::kWarpRows tokens: lanes that share a row of the state have that of
-  /// slot first + row. A warp has them in the instructions of one token's.
-  Value token_products(const KdaShared& shared, int first) const;
   std::vector<Value> token_values(const KdaShared& shared, const Value& slot,
                                   const Value& first_row) const;
   /// One token: outputs and snapshot.

@@ -45,7 +45,7 @@ constexpr std::array kWarps{2, 8, 9, 16, 17};
 constexpr std::array kRows{16, 32, 64, 128};
 constexpr std::array kLaneRows{1, 2, 4};
 constexpr std::array kResident{1, 2};
-constexpr std::array kEager{0, 1};
+constexpr std::array kEager{0, 1, 2};  // 2: guesses the state, too
 constexpr std::array<std::string_view, 4> kFetchText{"", " fetch", " fetch_states", " fetch_ahead"};
 constexpr std::array kFetch{number(KdaFetch::none), number(KdaFetch::inputs),
                             number(KdaFetch::states), number(KdaFetch::ahead)};
@@ -79,7 +79,7 @@ tune::Config standard(const DeviceProperties&, const tune::Key& key) {
           tiling.tile_rows,
           tiling.rows_per_lane,
           tiling.blocks_per_sm,
-          tiling.eager,
+          tiling.eager ? 1 : 0,
           0};
 }
 
@@ -91,7 +91,8 @@ KdaTiling tiling_of(const tune::Config& config) {
           .rows_per_lane = lane_rows,
           .blocks_per_sm = resident,
           .eager = eager != 0,
-          .fetch = static_cast<KdaFetch>(fetch)};
+          .fetch = static_cast<KdaFetch>(fetch),
+          .guesses_state = eager == 2};
 }
 
 /// The block's warps, lanes' rows and tile fit each other: the block has its tile in registers,
@@ -109,6 +110,8 @@ bool fits(const KdaTiling& tiling, std::int64_t v) {
   const bool tight = tiling.warps == 16 || tiling.blocks_per_sm > 1;
   if (tiling.eager && tight && tiling.rows_per_lane > 1) return false;
   if (tiling.eager && (tiling.warps == 17 || (tiling.warps == 9 && tight))) return false;
+  const bool has_guess = tiling.fetch == KdaFetch::states || tiling.fetch == KdaFetch::ahead;
+  if (tiling.guesses_state && (tight || !has_guess)) return false;
   // A dependent launch has to find room for its blocks.
   const bool leaves_room = tiling.warps == 8 && tiling.blocks_per_sm == 2;
   if (!tiling.eager && tiling.fetch != KdaFetch::none &&
@@ -144,7 +147,10 @@ std::string to_string(const KdaTiling& t) {
   return std::string(t.variant == KdaVariant::small_batch ? "small" : "large") +
          " w=" + std::to_string(t.warps) + " rows=" + std::to_string(t.tile_rows) +
          " r=" + std::to_string(t.rows_per_lane) + " c=" + std::to_string(t.cluster) +
-         " b=" + std::to_string(t.blocks_per_sm) + (t.eager ? " eager" : "") +
+         " b=" + std::to_string(t.blocks_per_sm) +
+         (t.guesses_state ? " eager_state"
+          : t.eager       ? " eager"
+                          : "") +
          (t.streaming ? " streaming" : "") + (t.in_step ? " in_step" : "") +
          std::string(kFetchText[static_cast<std::size_t>(t.fetch)]);
 }
