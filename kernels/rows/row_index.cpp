@@ -34,7 +34,7 @@ Value row_offset(const Tensor& matrix, const Value& row) {
 }
 
 Element at(const Tensor& matrix, const Value& address, int elems) {
-  const std::int64_t access_bytes = elems * bytes(matrix.type());
+  const std::int64_t access_bytes = std::int64_t{elems} * bytes(matrix.type());
   return Tensor(matrix.type(), MemorySpace::global, address, make_row_major(Shape{elems}),
                 static_cast<int>(std::min<std::int64_t>(16, access_bytes)))(0);
 }

@@ -129,7 +129,10 @@ std::string repeats_text(const tune::Repeats& repeats) {
   std::string text = "repeats   " + grouped(static_cast<std::uint64_t>(repeats.launches));
   if (repeats.differences.empty()) return text + ", all of the same bits\n";
   for (const tune::Repeats::Difference& each : repeats.differences)
-    text += "; " + each.output + " DIFFERS, " + grouped(each.count) + " times";
+    text.append("; ")
+        .append(each.output)
+        .append(" DIFFERS, ")
+        .append(grouped(each.count) + " times");
   return text + "\n";
 }
 
