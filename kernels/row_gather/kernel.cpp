@@ -7,6 +7,7 @@
 #include "tilewright/fragment.h"
 
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct GatherParameters {
   std::optional<Tensor> row_scale, bad_ids;
   Tokens tokens;
   std::optional<Value> scale;
+  std::vector<AddedRows<Tensor>> added;
 };
 
 class RowGatherKernel {
@@ -36,19 +38,19 @@ class RowGatherKernel {
     const std::vector<rows::RowShare> shares =
         rows::row_shares(plan_.config.tile, row_count, plan_.tensors.out.shape[1]);
     const Value in_rows = shares.front().in_rows;
+    const std::vector<Fragment> added_indices = load_added_indices(shares.front());
     const rows::IndexedRow from = named_row(load_if(in_rows, p_.ids(shares.front().row), 1)[0]);
     const Value exists = in_rows && from.exists;
     std::vector<Fragment> loaded;  // all on their way before the first store
-    for (const rows::RowShare& share : shares) {
-      const Element first = rows::late_access(p_.table, from, share.column, vector_elems());
-      loaded.push_back(load_if(share.inside && from.exists, first, vector_elems()));
-    }
+    for (const rows::RowShare& share : shares)
+      loaded.push_back(load_part(p_.table, from, share));
+    const std::vector<std::vector<Fragment>> added = load_added(added_indices, from, shares);
     std::optional<Value> factor;
     if (p_.row_scale) factor.emplace(load_if(exists, (*p_.row_scale)(from.row), 1)[0].get());
     for (std::size_t j = 0; j < shares.size(); ++j) {
       const bool converts = plan_.config.mode == GatherMode::convert;
       const Fragment stored =
-          converts ? converted(loaded[j], exists, factor).to(p_.out.type()) : loaded[j];
+          converts ? converted(loaded[j], exists, factor, added[j]).to(p_.out.type()) : loaded[j];
       const Value row = shares[j].row.type() == s32 ? shares[j].row.to(u32) : shares[j].row.to(u64);
       const Element place = rows::early_access(p_.out, row, shares[j].column, vector_elems());
       store_if(shares[j].inside, place, stored);
@@ -61,6 +63,34 @@ class RowGatherKernel {
 
  private:
   int vector_elems() const { return plan_.config.tile.vector_elems; }
+
+  Fragment load_part(const Tensor& table, const rows::IndexedRow& row,
+                     const rows::RowShare& share) const {
+    const Element first = rows::late_access(table, row, share.column, vector_elems());
+    return load_if(share.inside && row.exists, first, vector_elems());
+  }
+
+  std::vector<Fragment> load_added_indices(const rows::RowShare& share) const {
+    std::vector<Fragment> indices;
+    for (const AddedRows<Tensor>& each : p_.added)
+      indices.push_back(load_if(share.in_rows, each.indices(share.row), 1));
+    return indices;
+  }
+
+  /// What is added to each share; nothing to a token without a row.
+  std::vector<std::vector<Fragment>> load_added(const std::vector<Fragment>& indices,
+                                                const rows::IndexedRow& from,
+                                                const std::vector<rows::RowShare>& shares) const {
+    std::vector<std::vector<Fragment>> added(shares.size());
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      const Tensor& table = p_.added[i].table;
+      const rows::IndexedRow named = rows::indexed_row(indices[i][0], table.shape()[0].value());
+      const rows::IndexedRow row{named.row, named.exists && from.exists};
+      for (std::size_t j = 0; j < shares.size(); ++j)
+        added[j].push_back(load_part(table, row, shares[j]));
+    }
+    return added;
+  }
 
   rows::IndexedRow named_row(const Value& id) const {
     const Int count = p_.table.shape()[0].value();
@@ -76,14 +106,18 @@ class RowGatherKernel {
     return {select(exists, row, added).bitcast(u64), exists || is_added};
   }
 
-  Fragment converted(const Fragment& row, const Value& exists,
-                     const std::optional<Value>& factor) const {
+  Fragment converted(const Fragment& row, const Value& exists, const std::optional<Value>& factor,
+                     std::span<const Fragment> added) const {
     Fragment wide = row.to(f32);
     if (factor) wide = wide * *factor;
-    if (!p_.scale) return wide;
-    return map(wide, [&](const Value& x) {
-      return select(exists, x * *p_.scale, 0.0f);  // 0 * scale may be -0
-    });
+    if (p_.scale) {
+      wide = map(wide, [&](const Value& x) {
+        return select(exists, x * *p_.scale, 0.0f);  // 0 * scale may be -0
+      });
+    }
+    for (const Fragment& each : added)
+      wide = wide + each.to(f32);
+    return wide;
   }
 
   const RowGatherPlan& plan_;
@@ -96,21 +130,35 @@ Traced RowGatherPlan::trace(ptx::Target target) const {
   TraceOptions trace_options{.name = std::string(op) + "_" + std::string(name(table_arg.type)),
                              .target = target,
                              .block = {config.tile.threads, 1, 1}};
+  using Maybe = std::optional<Tensor>;
   auto body = [this](const Tensor& ids, const Tensor& table, const Tensor& out,
-                     const std::optional<Tensor>& row_scale, const std::optional<Tensor>& bad_ids,
+                     const Maybe& row_scale, const Maybe& bad_ids,
                      const std::optional<Value>& first_id, const std::optional<Value>& count,
                      const std::optional<Value>& added_id, const std::optional<Value>& added_row,
-                     const std::optional<Value>& scale) {
+                     const std::optional<Value>& scale, const Maybe& type_table,
+                     const Maybe& token_types, const Maybe& position_table,
+                     const Maybe& positions) {
     const Tokens tokens{first_id, count, added_id, added_row};
-    RowGatherKernel(*this, {ids, table, out, row_scale, bad_ids, tokens, scale})();
+    std::vector<AddedRows<Tensor>> added;
+    if (type_table) added.push_back({*type_table, *token_types});
+    if (position_table) added.push_back({*position_table, *positions});
+    RowGatherKernel(*this, {ids, table, out, row_scale, bad_ids, tokens, scale, added})();
   };
-  auto number = [](bool present) {
-    return present ? std::optional(ScalarArg{s64, {}}) : std::nullopt;
+  auto number = [](bool present, Type type) {
+    return present ? std::optional(ScalarArg{type, {}}) : std::nullopt;
+  };
+  auto table_of = [](const std::optional<AddedRows<TensorArg>>& added) {
+    return added ? std::optional(added->table) : std::nullopt;
+  };
+  auto indices_of = [](const std::optional<AddedRows<TensorArg>>& added) {
+    return added ? std::optional(added->indices) : std::nullopt;
   };
   return tilewright::trace(trace_options, body, ids_arg, table_arg, out_arg, scale_arg, bad_ids_arg,
-                           number(config.has_first_id), number(config.has_count),
-                           number(config.has_added), number(config.has_added),
-                           config.has_scale ? std::optional(ScalarArg{f32, {}}) : std::nullopt);
+                           number(config.has_first_id, s64), number(config.has_count, s64),
+                           number(config.has_added, s64), number(config.has_added, s64),
+                           number(config.has_scale, f32), table_of(types_arg),
+                           indices_of(types_arg), table_of(positions_arg),
+                           indices_of(positions_arg));
 }
 
 }  // namespace tilewright

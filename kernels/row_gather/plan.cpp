@@ -7,9 +7,9 @@
 #include "tilewright/stream.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
+#include <vector>
 
 namespace tilewright {
 namespace {
@@ -57,6 +57,34 @@ void check_bad_ids(const RowGatherTensors& t, const rows::Caller& caller) {
   }
 }
 
+/// The names of rows to add and of their indices.
+struct AddedNames {
+  const char* table;
+  const char* indices;
+};
+void check_added_rows(const RowGatherTensors& t, const std::optional<AddedRows<View>>& added,
+                      AddedNames names, const rows::Caller& caller) {
+  if (!added) return;
+  const View& table = added->table;
+  rows::check_real(table, names.table, caller);
+  const bool fits = table.rank == 2 && table.shape[1] == t.out.shape[1] &&
+                    (table.shape[1] == 1 || table.stride[1] == 1);
+  if (!fits) {
+    caller.refuse(std::string(names.table) + " is " + to_string(table) + "; it must have rows of " +
+                  std::to_string(t.out.shape[1]) + " contiguous elements");
+  }
+  if (!rows::is_index_type(added->indices.type)) {
+    caller.refuse(std::string(names.indices) + " has type " +
+                  std::string(name(added->indices.type)) + "; it must be s32 or s64");
+  }
+  rows::check_vector(added->indices, names.indices, t.out.shape[0], caller);
+  for (const auto& [view, which] :
+       {std::pair{&table, names.table}, {&added->indices, names.indices}}) {
+    rows::check_apart(*view, which, t.out, "the output", caller);
+    if (t.bad_ids) rows::check_apart(*view, which, *t.bad_ids, "bad_ids", caller);
+  }
+}
+
 void check_shapes(const RowGatherTensors& t, const rows::Caller& caller) {
   if (t.table.rank != 2 || t.out.rank != 2 || t.table.shape[1] != t.out.shape[1]) {
     caller.refuse("the table is " + to_string(t.table) + " and the output " + to_string(t.out) +
@@ -84,6 +112,20 @@ View as_bits(const View& view) {
   return same;
 }
 
+/// Elements of an access of every table and of the output.
+int vector_of(const RowGatherTensors& t) {
+  std::vector<View> views{t.table, t.out};
+  for (const std::optional<AddedRows<View>>* added : {&t.types, &t.positions}) {
+    if (*added) views.push_back((*added)->table);
+  }
+  return rows::common_vector(t.out.type, views);
+}
+
+std::optional<AddedRows<TensorArg>> arg_of(const std::optional<AddedRows<View>>& added) {
+  if (!added) return std::nullopt;
+  return AddedRows<TensorArg>{rows::rows_arg(added->table), rows::rows_arg(added->indices)};
+}
+
 const tune::Space& space_of(std::string_view op) {
   static const tune::Space gather =
       rows::row_tile_space("gather_rows", rows::TileAccesses::several);
@@ -102,6 +144,8 @@ RowGatherPlan plan_row_gather(std::string_view op, const DeviceProperties& devic
   check_shapes(tensors, caller);
   check_tokens(tensors, options, caller);
   check_bad_ids(tensors, caller);
+  check_added_rows(tensors, tensors.types, {"type_table", "token_types"}, caller);
+  check_added_rows(tensors, tensors.positions, {"position_table", "positions"}, caller);
   if (!std::isfinite(options.scale)) {
     caller.refuse("scale=" + std::to_string(options.scale) + "; it must be finite");
   }
@@ -110,7 +154,8 @@ RowGatherPlan plan_row_gather(std::string_view op, const DeviceProperties& devic
   plan.options = options;
   plan.tensors = tensors;
   RowGatherTensors& t = plan.tensors;
-  bool copies = t.table.type == t.out.type && !t.row_scale && options.scale == 1.0f;
+  const bool adds = t.types || t.positions;
+  bool copies = t.table.type == t.out.type && !t.row_scale && options.scale == 1.0f && !adds;
   if (copies) {
     t.table = as_bits(t.table);
     t.out = as_bits(t.out);
@@ -120,24 +165,30 @@ RowGatherPlan plan_row_gather(std::string_view op, const DeviceProperties& devic
   plan.config.has_scale = options.scale != 1.0f;
   plan.config.has_added = options.added.has_value();
   plan.config.has_count = options.count >= 0 || plan.config.has_added;
-  plan.config.tile = rows::choose_row_tile(
-      space_of(op), device, t.out, rows::common_vector(t.out.type, std::array{t.table, t.out}));
+  plan.config.tile = rows::choose_row_tile(space_of(op), device, t.out, vector_of(t));
   plan.table_arg = rows::rows_arg(t.table);
   plan.out_arg = rows::rows_arg(t.out);
   plan.ids_arg = rows::rows_arg(t.ids);
   if (t.row_scale) plan.scale_arg = rows::rows_arg(*t.row_scale);
   if (t.bad_ids) plan.bad_ids_arg = tensor_arg(*t.bad_ids);
+  plan.types_arg = arg_of(t.types);
+  plan.positions_arg = arg_of(t.positions);
   plan.launch = rows::row_tile_launch(plan.config.tile, t.out.shape[0], t.out.shape[1], caller);
   return plan;
 }
 
 std::string RowGatherPlan::key() const {
+  auto added = [](const char* what, const std::optional<AddedRows<TensorArg>>& arg) {
+    if (!arg) return std::string();
+    return std::string(" | ") + what + to_string(arg->table) + " | " + to_string(arg->indices);
+  };
   return std::string(op) + "/4 " + rows::to_string(config.tile) +
          (config.mode == GatherMode::copy ? " copy" : " convert") +
          (config.has_first_id ? " first" : "") + (config.has_scale ? " scale" : "") +
          (config.has_count ? " count" : "") + (config.has_added ? " added" : "") + " | " +
          rows::key_text(bad_ids_arg) + " | " + to_string(ids_arg) + " | " + to_string(table_arg) +
-         " | " + rows::key_text(scale_arg) + " | " + to_string(out_arg);
+         " | " + rows::key_text(scale_arg) + " | " + to_string(out_arg) +
+         added("types ", types_arg) + added("positions ", positions_arg);
 }
 
 Parameters RowGatherPlan::parameters() const {
@@ -155,6 +206,14 @@ Parameters RowGatherPlan::parameters() const {
     parameters.add(options.added->first_row);
   }
   if (config.has_scale) parameters.add(options.scale);
+  auto add = [&](const std::optional<AddedRows<TensorArg>>& arg,
+                 const std::optional<AddedRows<View>>& added) {
+    if (!arg) return;
+    pack(parameters, arg->table, added->table);
+    pack(parameters, arg->indices, added->indices);
+  };
+  add(types_arg, tensors.types);
+  add(positions_arg, tensors.positions);
   return parameters;
 }
 

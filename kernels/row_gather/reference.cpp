@@ -41,9 +41,30 @@ std::int64_t row_of(std::int64_t id, const RowGatherOptions& options, std::int64
   return added < rows ? added : -1;
 }
 
+double rounded(Type type, double value) { return decode(type, encode(type, value)); }
+
+/// out[t] + table[indices[t]] in f32, 0 outside the table; tokens without a row stay as they are.
+void add_rows(const HostTensors& tensors, const char* table, const char* indices,
+              const std::vector<bool>& has_row, std::vector<double>& out) {
+  const Array* rows = tensors.find(table);
+  if (rows == nullptr) return;
+  const std::vector<double> values = to_doubles(*rows);
+  const std::vector<std::int64_t> which = indices_of(tensors.at(indices));
+  const auto h = static_cast<std::size_t>(rows->shape[1]);
+  for (std::size_t t = 0; t < which.size(); ++t) {
+    if (!has_row[t]) continue;
+    const bool inside = which[t] >= 0 && which[t] < rows->shape[0];
+    const std::size_t first = inside ? static_cast<std::size_t>(which[t]) * h : 0;
+    for (std::size_t j = 0; j < h; ++j) {
+      const double addend = inside ? values[first + j] : 0;
+      out[t * h + j] = rounded(f32, out[t * h + j] + addend);
+    }
+  }
+}
+
 }  // namespace
 
-void embedding_reference(const RowGatherOptions& options, HostTensors& tensors) {
+void embedding_reference(const RowGatherOptions& options, Type out_type, HostTensors& tensors) {
   const Array& table = tensors.at("table");
   const Array* row_scale = tensors.find("row_scale");
   std::vector<double> values = to_doubles(table);
@@ -53,6 +74,9 @@ void embedding_reference(const RowGatherOptions& options, HostTensors& tensors) 
   const auto scale = static_cast<double>(options.scale);
   auto h = static_cast<std::size_t>(table.shape[1]);
   std::vector<double> out(ids.size() * h);
+  std::vector<bool> has_row(ids.size());
+  const bool adds =
+      tensors.find("type_table") != nullptr || tensors.find("position_table") != nullptr;
   std::int64_t bad = 0;
   for (std::size_t t = 0; t < ids.size(); ++t) {
     const std::int64_t row = row_of(ids[t], options, table.shape[0]);
@@ -61,9 +85,18 @@ void embedding_reference(const RowGatherOptions& options, HostTensors& tensors) 
       continue;
     }
     auto r = static_cast<std::size_t>(row);
-    double factor = row_scale != nullptr ? factors[r] * scale : scale;
-    for (std::size_t j = 0; j < h; ++j)
-      out[t * h + j] = values[r * h + j] * factor;
+    has_row[t] = true;
+    const double factor = row_scale != nullptr ? factors[r] : 1;
+    for (std::size_t j = 0; j < h; ++j) {
+      const double value = values[r * h + j] * factor;
+      out[t * h + j] = adds ? rounded(f32, rounded(f32, value) * scale) : value * scale;
+    }
+  }
+  add_rows(tensors, "type_table", "token_types", has_row, out);
+  add_rows(tensors, "position_table", "positions", has_row, out);
+  if (adds) {
+    for (double& element : out)
+      element = rounded(out_type, element);
   }
   if (const Array* before = tensors.find("bad_ids")) {
     const double all = to_doubles(*before).front() + static_cast<double>(bad);

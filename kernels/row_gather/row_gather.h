@@ -11,12 +11,21 @@
 
 namespace tilewright {
 
+/// Rows to add: of a table, by an index of each token.
+template <class T>
+struct AddedRows {
+  T table;    ///< [N, H] bf16, f16 or f32
+  T indices;  ///< [T] s32 or s64; an index outside the table adds 0
+};
+
 struct RowGatherTensors {
   View ids;                          ///< [T] s32 or s64
   View table;                        ///< [V, H]
   std::optional<View> row_scale;     ///< [V] f32: a factor for each row of the table
   View out;                          ///< [T, H]
   std::optional<View> bad_ids = {};  ///< [1] u32: ids without a row are added to it
+  // Added in f32 in this order, to tokens that have a row.
+  std::optional<AddedRows<View>> types = {}, positions = {};
 };
 
 /// Tokens whose rows stand together in the table, to its end.
@@ -55,6 +64,7 @@ struct RowGatherPlan {
   std::optional<TensorArg> scale_arg;
   LaunchConfig launch;
   std::optional<TensorArg> bad_ids_arg = {};
+  std::optional<AddedRows<TensorArg>> types_arg = {}, positions_arg = {};
 
   std::string key() const;
   Traced trace(ptx::Target target) const;
@@ -70,7 +80,8 @@ RowGatherPlan plan_row_gather(std::string_view op, const DeviceProperties& devic
 /// out[t] = src[ids[t]]; zeros where the index is outside src. Allocates nothing, does not wait.
 void gather_rows(const Stream& stream, const View& src, const View& ids, const View& dst,
                  SourceLoc at = SourceLoc::here());
-/// out[t] = table[ids[t] - first_id] * row_scale * scale; zeros where that row does not exist.
+/// out[t] = table[ids[t] - first_id] * row_scale * scale + a row of types + one of positions; zeros
+/// where the table's row does not exist.
 void embedding(const Stream& stream, const RowGatherTensors& tensors,
                const RowGatherOptions& options = {}, SourceLoc at = SourceLoc::here());
 

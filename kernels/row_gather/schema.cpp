@@ -14,6 +14,7 @@ constexpr std::array kAny{bf16, f16, f32, f64, b8,  u8,   s8,  u16,
 constexpr std::array kIndices{s32, s64};
 constexpr std::array kTables{bf16, f16, f32, e4m3};
 constexpr std::array kF32{f32};
+constexpr std::array kReals{bf16, f16, f32};
 
 constexpr std::array<TensorSpec, 3> kGatherTensors{{
     {.name = "src", .role = Role::input, .shape = "V,H", .types = kAny, .doc = "rows"},
@@ -25,7 +26,7 @@ constexpr std::array<TensorSpec, 3> kGatherTensors{{
     {.name = "dst", .role = Role::output, .shape = "T,H", .types = kAny, .doc = "src's type"},
 }};
 constexpr std::array kCounts{u32};
-constexpr std::array<TensorSpec, 5> kEmbeddingTensors{{
+constexpr std::array<TensorSpec, 9> kEmbeddingTensors{{
     {.name = "ids",
      .role = Role::input,
      .shape = "T",
@@ -49,6 +50,30 @@ constexpr std::array<TensorSpec, 5> kEmbeddingTensors{{
      .shape = "1",
      .types = kCounts,
      .doc = "ids without a row in the table are added to it"},
+    {.name = "type_table",
+     .role = Role::input,
+     .presence = Presence::optional,
+     .shape = "N,H",
+     .types = kReals,
+     .doc = "added by token_types, in f32, to tokens that have a row in table"},
+    {.name = "token_types",
+     .role = Role::input,
+     .presence = Presence::optional,
+     .shape = "T",
+     .types = kIndices,
+     .doc = "with type_table; one outside it adds 0"},
+    {.name = "position_table",
+     .role = Role::input,
+     .presence = Presence::optional,
+     .shape = "P,H",
+     .types = kReals,
+     .doc = "added by positions, behind type_table's rows"},
+    {.name = "positions",
+     .role = Role::input,
+     .presence = Presence::optional,
+     .shape = "T",
+     .types = kIndices,
+     .doc = "with position_table; one outside it adds 0"},
 }};
 
 constexpr std::array<std::string_view, 4> kOutTypes{"as_table", "bf16", "f16", "f32"};
@@ -105,11 +130,25 @@ RowGatherTensors gather_tensors(const Arguments& arguments) {
   return {arguments.tensor("ids"), arguments.tensor("src"), std::nullopt, arguments.tensor("dst")};
 }
 
+/// Both tensors or none.
+std::optional<AddedRows<View>> added_rows(const Arguments& arguments, const char* table,
+                                          const char* indices) {
+  const View* rows = arguments.find(table);
+  const View* which = arguments.find(indices);
+  if ((rows == nullptr) != (which == nullptr)) {
+    arguments.fail(std::string(table) + " and " + indices + " go together; give both, or none");
+  }
+  if (rows == nullptr) return std::nullopt;
+  return AddedRows<View>{*rows, *which};
+}
+
 RowGatherTensors embedding_tensors(const Arguments& arguments) {
   RowGatherTensors tensors{arguments.tensor("ids"), arguments.tensor("table"), std::nullopt,
                            arguments.tensor("out")};
   if (const View* scale = arguments.find("row_scale")) tensors.row_scale = *scale;
   if (const View* bad = arguments.find("bad_ids")) tensors.bad_ids = *bad;
+  tensors.types = added_rows(arguments, "type_table", "token_types");
+  tensors.positions = added_rows(arguments, "position_table", "positions");
   return tensors;
 }
 
@@ -126,9 +165,22 @@ RowGatherOptions embedding_options(const Arguments& arguments) {
 }
 
 /// Each distinct row is read once at best.
-std::int64_t bytes_of(const View& table, const View& ids, const View& out) {
+std::int64_t bytes_read(const View& table, const View& ids) {
   std::int64_t rows_read = std::min(ids.shape[0], table.shape[0]);
-  return rows_read * table.shape[1] * bits(table.type) / 8 + size_bytes(ids) + size_bytes(out);
+  return rows_read * table.shape[1] * bits(table.type) / 8 + size_bytes(ids);
+}
+
+std::int64_t embedding_bytes(const Arguments& arguments) {
+  const RowGatherTensors tensors = embedding_tensors(arguments);
+  std::int64_t total = bytes_read(tensors.table, tensors.ids) + size_bytes(tensors.out);
+  for (const std::optional<AddedRows<View>>* added : {&tensors.types, &tensors.positions}) {
+    if (*added) total += bytes_read((*added)->table, (*added)->indices);
+  }
+  return total;
+}
+
+bool adds_rows(const Arguments& arguments) {
+  return arguments.find("type_table") != nullptr || arguments.find("position_table") != nullptr;
 }
 
 std::vector<Traced> traced_of(const RowGatherPlan& plan, ptx::Target target) {
@@ -137,11 +189,22 @@ std::vector<Traced> traced_of(const RowGatherPlan& plan, ptx::Target target) {
   return traced;
 }
 
-/// Rows spread over the table by a multiplicative hash (Knuth, volume 3, 6.4).
+/// 0 to count - 1, again and again.
+void count_up(Array& array, std::int64_t count) {
+  std::vector<double> indices;
+  for (std::int64_t i = 0; i < element_count(array.shape); ++i)
+    indices.push_back(static_cast<double>(i % std::max<std::int64_t>(1, count)));
+  array = make_array(array.name, array.type, array.shape, indices);
+}
+
+/// Rows spread over the table by a multiplicative hash (Knuth, volume 3, 6.4); positions and types
+/// in order.
 void spread_ids(const Problem& problem, std::vector<Array>& inputs) {
   std::int64_t rows = std::max<std::int64_t>(1, problem.size("V"));
   for (Array& array : inputs) {
     if (array.name == "bad_ids") array = make_array("bad_ids", u32, {1}, std::vector<double>{0});
+    if (array.name == "token_types") count_up(array, problem.size("N"));
+    if (array.name == "positions") count_up(array, problem.size("P"));
     if (array.name != "ids") continue;
     std::vector<double> ids(static_cast<std::size_t>(element_count(array.shape)));
     for (std::size_t i = 0; i < ids.size(); ++i) {
@@ -170,7 +233,7 @@ constexpr Operator kGatherRows{
     .tolerance = [](const Arguments&, std::string_view) { return Tolerance{}; },  // the same bits
     .bytes =
         [](const Arguments& a) {
-          return bytes_of(a.tensor("src"), a.tensor("ids"), a.tensor("dst"));
+          return bytes_read(a.tensor("src"), a.tensor("ids")) + size_bytes(a.tensor("dst"));
         },
     .trace =
         [](const Arguments& a, ptx::Target target) {
@@ -181,9 +244,10 @@ constexpr Operator kGatherRows{
     .bench_problems = kGatherProblems,
 };
 
-/// Exact, but for the rounding of the output and of two products in f32.
+/// Exact, but for the rounding of the output and of two products in f32. Sums are rounded as the
+/// reference rounds them.
 Tolerance embedding_tolerance(const Arguments& arguments, std::string_view output) {
-  if (output == "bad_ids") return {};
+  if (output == "bad_ids" || adds_rows(arguments)) return {};
   Type type = out_type(arguments);
   bool scales = arguments.find("row_scale") != nullptr || arguments.real("scale") != 1;
   bool widens = type == f32 || type == arguments.tensor("table").type;
@@ -194,7 +258,8 @@ Tolerance embedding_tolerance(const Arguments& arguments, std::string_view outpu
 constexpr Operator kEmbedding{
     .schema = {.name = "embedding",
                .version = 1,
-               .formula = "out[t] = table[ids[t] - vocab_start] * row_scale * scale, or 0; "
+               .formula = "out[t] = table[ids[t] - vocab_start] * row_scale * scale + "
+                          "type_table[token_types[t]] + position_table[positions[t]], or 0; "
                           "table[ids[t] - added_start + added_row] for added tokens",
                .doc = "Looks tokens up in a table, or in one rank's part of it.",
                .tensors = kEmbeddingTensors,
@@ -206,13 +271,12 @@ constexpr Operator kEmbedding{
         [](const Device&, const Stream& stream, const Arguments& a) {
           embedding(stream, embedding_tensors(a), embedding_options(a));
         },
-    .reference = [](const Arguments& a,
-                    HostTensors& tensors) { embedding_reference(embedding_options(a), tensors); },
-    .tolerance = embedding_tolerance,
-    .bytes =
-        [](const Arguments& a) {
-          return bytes_of(a.tensor("table"), a.tensor("ids"), a.tensor("out"));
+    .reference =
+        [](const Arguments& a, HostTensors& tensors) {
+          embedding_reference(embedding_options(a), out_type(a), tensors);
         },
+    .tolerance = embedding_tolerance,
+    .bytes = embedding_bytes,
     .trace =
         [](const Arguments& a, ptx::Target target) {
           return traced_of(plan_row_gather("embedding", DeviceProperties{}, embedding_tensors(a),

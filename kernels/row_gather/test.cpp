@@ -20,6 +20,19 @@ class RowGather : public OperatorTest {
     auto count = static_cast<std::int64_t>(values.size());
     return make_array("ids", type, {count}, values);
   }
+
+  /// Six tokens, two without a row, with indices outside of both tables.
+  static std::vector<Array> added(Array table, Type type, Type index) {
+    const std::int64_t h = table.shape[1];
+    std::vector<double> tokens{3, -1, 8, 9, 0, 5}, types{0, 1, 1, 0, -1, 2};
+    std::vector<double> positions{6, 1, 0, 4, 7, -3};
+    return {std::move(table),
+            make_array("ids", index, {6}, tokens),
+            random("type_table", type, {2, h}, 1, 2),
+            make_array("token_types", index, {6}, types),
+            random("position_table", type, {7, h}, 1, 3),
+            make_array("positions", index, {6}, positions)};
+  }
 };
 
 TEST_F(RowGather, CopiesRowsOfEveryTypeAndWidth) {
@@ -129,6 +142,105 @@ TEST_F(RowGather, ScalesAndConverts) {
           {{"out_type", out}});
     }
   }
+}
+
+TEST_F(RowGather, AddsRowsOfTypesAndPositions) {
+  for (std::int64_t h : {1, 7, 72, 333, 2304}) {
+    for (Type index : {s32, s64}) {
+      const std::vector<Array> inputs = added(random("table", bf16, {9, h}), bf16, index);
+      run(embed, inputs);
+      std::vector<Array> one = inputs;
+      remove(one, "position_table");
+      remove(one, "positions");
+      run(embed, one);
+      one = inputs;
+      remove(one, "type_table");
+      remove(one, "token_types");
+      run(embed, one, {{"vocab_start", "3"}});
+    }
+  }
+  run_candidates(embed, added(random("table", bf16, {9, 1032}), bf16, s32));
+}
+
+TEST_F(RowGather, AddsRowsOfOtherTypes) {
+  for (Type table : {bf16, f16, f32, e4m3}) {
+    for (Type type : {bf16, f16, f32}) {
+      for (const char* out : {"bf16", "f16", "f32"}) {
+        std::vector<Array> inputs = added(random("table", table, {9, 72}), type, s64);
+        run(embed, inputs, {{"out_type", out}});
+        inputs.push_back(random("row_scale", f32, {9}));
+        run(embed, inputs, {{"out_type", out}, {"scale", "-45.25"}});
+      }
+    }
+  }
+}
+
+TEST_F(RowGather, AddsRowsThatAreNotAligned) {
+  for (std::int64_t padding : {1, 4}) {
+    for (std::int64_t offset : {0, 1, 2})
+      run(embed, added(random("table", bf16, {9, 96}), f32, s32), {},
+          Placement{.row_padding = padding, .offset_elems = offset});
+  }
+}
+
+TEST_F(RowGather, AddsTypesBeforePositions) {
+  auto row = [](const char* name, double value) {
+    return make_array(name, f32, {1, 1}, std::vector<double>{value});
+  };
+  auto zero = [](const char* name) { return make_array(name, s32, {1}, std::vector<double>{0}); };
+  const Array out =
+      run(embed, {row("table", 1), zero("ids"), row("type_table", 0x1p30), zero("token_types"),
+                  row("position_table", -0x1p30), zero("positions")})
+          .front();
+  EXPECT_EQ(to_doubles(out).front(), 0);  // 1 + 2^30 is 2^30 in f32
+}
+
+TEST_F(RowGather, AddsNothingToMissingRows) {
+  std::vector<double> nan(8, NAN);
+  const Array out =
+      run(embed,
+          {random("table", f32, {2, 8}), ids({-1}), make_array("type_table", f32, {1, 8}, nan),
+           make_array("token_types", s32, {1}, std::vector<double>{0}),
+           make_array("position_table", f32, {1, 8}, nan),
+           make_array("positions", s32, {1}, std::vector<double>{0})},
+          {{"scale", "-2"}})
+          .front();
+  for (double element : to_doubles(out)) {
+    EXPECT_EQ(element, 0);
+    EXPECT_FALSE(std::signbit(element));
+  }
+}
+
+TEST_F(RowGather, RefusesRowsThatItCannotAdd) {
+  std::vector<Array> inputs = added(random("table", bf16, {9, 8}), bf16, s32);
+  remove(inputs, "positions");
+  EXPECT_EQ(refusal(embed, inputs),
+            "embedding: position_table and positions go together; give both, or none");
+  Buffer memory(device, 4096);
+  auto at = [&](std::uint64_t offset, Type type, std::vector<std::int64_t> shape) {
+    return make_view(memory.address() + offset, type, shape);
+  };
+  auto text = [&](const View& table, const View& indices) {
+    RowGatherTensors tensors{at(0, s32, {4}), at(256, bf16, {4, 8}), {}, at(512, bf16, {4, 8})};
+    tensors.positions = {table, indices};
+    try {
+      embedding(stream, tensors);
+    } catch (const Error& error) {
+      return error.message();
+    }
+    return std::string("accepted");
+  };
+  const View table = at(1024, bf16, {3, 8}), four = at(2048, s32, {4});
+  EXPECT_EQ(text(at(1024, bf16, {3, 9}), four),
+            "embedding: position_table is bf16[3,9]; it must have rows of 8 contiguous elements");
+  EXPECT_EQ(text(at(1024, e4m3, {3, 8}), four),
+            "embedding: position_table has type e4m3; it must be bf16, f16 or f32");
+  EXPECT_EQ(text(table, at(2048, f32, {4})),
+            "embedding: positions has type f32; it must be s32 or s64");
+  EXPECT_EQ(text(table, at(2048, s32, {5})),
+            "embedding: positions is s32[5]; it must have 4 contiguous elements");
+  EXPECT_EQ(text(at(512, bf16, {3, 8}), four),
+            "embedding: position_table and the output overlap; they must be apart");
 }
 
 TEST_F(RowGather, KeepsMissingRowsPositiveAndFreeOfNan) {

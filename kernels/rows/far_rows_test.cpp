@@ -102,6 +102,9 @@ TEST_F(FarRows, AreGatheredAndPooled) {
   const Array ids = make_array("ids", s64, {4}, std::array{2.0, -1.0, 0.0, 1.0});
   far(gather_rows_operator(), {random("src", bf16, {3, 128}), ids});
   far(embedding_operator(), {random("table", bf16, {3, 128}), ids}, {{"scale", "2"}});
+  far(embedding_operator(),
+      {random("table", bf16, {3, 128}), ids, random("position_table", f32, {3, 128}),
+       make_array("positions", s64, {4}, std::array{1.0, 2.0, 0.0, 2.0})});
   const Array bounds = make_array("cu_seqlens", s32, {3}, std::array{0.0, 1.0, 3.0});
   for (const char* mode : {"mean", "last", "cls"}) {
     for (std::int64_t h : {128, 40000}) {
