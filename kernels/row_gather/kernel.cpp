@@ -42,6 +42,7 @@ class RowGatherKernel {
     const rows::IndexedRow from = named_row(load_if(in_rows, p_.ids(shares.front().row), 1)[0]);
     const Value exists = in_rows && from.exists;
     std::vector<Fragment> loaded;  // all on their way before the first store
+    loaded.reserve(shares.size());
     for (const rows::RowShare& share : shares)
       loaded.push_back(load_part(p_.table, from, share));
     const std::vector<std::vector<Fragment>> added = load_added(added_indices, from, shares);
