@@ -22,7 +22,8 @@ using QkParameters = QkArguments<Tensor>;
 /// Consecutive elements of a head, the same of each of the thread's heads.
 struct Span {
   Value column;
-  Value active;  // inside the head, and the head exists
+  Value active;    // inside the head, and the head exists
+  int offset = 0;  // of the column from the thread's first
 };
 
 /// A span of one head. Widened where it is used, so that loads of many heads fit the registers.
@@ -43,6 +44,10 @@ class QkKernel {
   /// Every lane takes part in the sum: heads that do not exist count as zeros. All loads are on
   /// their way before the first sum.
   void run() const {
+    if (c_.apart) {
+      run_apart();
+      return;
+    }
     Type index = c_.wide_index ? s64 : s32;
     int groups = c_.heads_of_token() / c_.heads;  // of a token
     Value id = block_idx().x.to(index) * (c_.threads / c_.lanes) +
@@ -50,6 +55,36 @@ class QkKernel {
     Value token = id / groups;
     Head first{token, (id % groups).to(s32) * c_.heads,
                token < to_value(t_.q.shape()[0].value()).to(index)};
+    run_heads(first);
+  }
+
+ private:
+  struct Head {
+    Value token, head, exists;
+    std::optional<Value> of_block = {};  // apart: the part of `head` that the block knows
+    Head next(int i) const { return i == 0 ? *this : Head{token, head + i, exists, of_block}; }
+  };
+
+  /// With heads of q and of k in blocks of their own, that branch on their index, pointers are read
+  /// by uniform registers and nothing is divided.
+  void run_apart() const {
+    const int of_block = c_.threads / c_.lanes * c_.heads;
+    const Value of_thread = (linear_thread_idx() / c_.lanes) * c_.heads;
+    const Value part = block_idx().x, token = block_idx().y;
+    const auto run_part = [&](bool is_q, const Value& from) {
+      QkKernel kernel = *this;
+      (is_q ? kernel.c_.k_heads : kernel.c_.q_heads) = 0;
+      (is_q ? kernel.t_.k_weight : kernel.t_.q_weight).reset();
+      const Value first = from * of_block;
+      kernel.run_heads({token, first + of_thread, constant(pred, true), first});
+    };
+    const int q_parts = c_.q_heads / of_block;
+    if_(part < q_parts, [&] { run_part(true, part); }).else_([&] {
+      run_part(false, part - q_parts);
+    });
+  }
+
+  void run_heads(const Head& first) const {
     const std::vector<Span> spans = spans_of(first);
     std::optional<Fragment> position;  // first, for the angles' addresses wait for it
     if (c_.style != RopeStyle::none) position.emplace(load_of_token(*t_.positions, first));
@@ -63,6 +98,8 @@ class QkKernel {
     Turn turn;
     if (position) turn = load_turn(first, (*position)[0]);
     if (c_.early) load_before(heads, weights);
+    // Or else the assembler keeps the last load of the heads back until the position is there.
+    if (c_.apart && position) loaded_together({&heads.back().back().stored, 1}, {&*position, 1});
     std::optional<CacheSlot> slot;
     if (slot_number) slot.emplace(cache_slot(*t_.key_cache, (*slot_number)[0].get()));
     for (Fragment& weight : weights)
@@ -75,11 +112,6 @@ class QkKernel {
     }
   }
 
- private:
-  struct Head {
-    Value token, head, exists;
-    Head next(int i) const { return i == 0 ? *this : Head{token, head + i, exists}; }
-  };
   /// Cosines and sines of the thread's rotated pieces: one of each a pair of pieces (neox) or a
   /// piece (interleaved).
   struct Turn {
@@ -99,8 +131,13 @@ class QkKernel {
   }
   int turned_elems() const { return c_.style == RopeStyle::neox ? c_.rotary / 2 : c_.rotary; }
   Value column(int round) const { return (lane_ + round * c_.lanes) * c_.vector_elems; }
+  int offset(int round) const { return round * c_.lanes * c_.vector_elems; }
 
-  Value is_q(const Head& head) const { return head.head < c_.q_heads; }
+  Value is_q(const Head& head) const {
+    if (c_.q_heads == 0) return constant(pred, false);
+    if (c_.k_heads == 0) return constant(pred, true);
+    return head.head < c_.q_heads;
+  }
   Value is_v(const Head& head) const { return head.head >= c_.q_heads + c_.k_heads; }
 
   /// With distances that are known, 32-bit products are added to the base by an instruction each.
@@ -118,11 +155,28 @@ class QkKernel {
     return tensor(0, 0, 0).address() + of_token.bitcast(u64) + of_head.bitcast(u64);
   }
 
-  /// The head's elements: of q, of k or of v, by the lane.
+  /// Of the thread's first element: what the block knows and what the thread knows meet last.
+  Value address_apart(const Tensor& tensor, const Head& head) const {
+    const int size = bytes(tensor.type());
+    const auto stride = [&](int mode) {
+      return to_value(tensor.layout().stride()[mode].value()).to(s32) * size;
+    };
+    const Value of_block = head.token * stride(0) + *head.of_block * stride(1);
+    const Value of_thread =
+        (head.head - *head.of_block) * stride(1) + lane_ * (c_.vector_elems * size);
+    return tensor(0, 0, 0).address() + (of_block + of_thread).bitcast(u32).to(u64);
+  }
+
+  /// The element of a span in what head_of() returns.
+  Element at(const Tensor& head, const Span& span) const {
+    return c_.apart ? head(span.offset) : head(span.column);
+  }
+
+  /// The head's elements: of q, of k or of v, by the lane. Apart: from the thread's first one.
   Tensor head_of(const Tensor& q, const Tensor& k, const std::optional<Tensor>& v,
                  const Head& head) const {
     auto address = [&](const Tensor& tensor, const Value& h) {
-      return address_of(tensor, head.token, h);
+      return c_.apart ? address_apart(tensor, head) : address_of(tensor, head.token, h);
     };
     auto at = [&](const Value& base) {
       return Tensor(q.type(), MemorySpace::global, base.assume({c_.alignment_bytes}),
@@ -144,12 +198,14 @@ class QkKernel {
     int turned = turned_elems();
     for (int round = 0; round < rounds(turned); ++round) {
       Value active = head.exists && column(round) < turned;
-      spans.push_back({column(round), active});
-      if (c_.style == RopeStyle::neox) spans.push_back({column(round) + turned, active});
+      spans.push_back({column(round), active, offset(round)});
+      if (c_.style == RopeStyle::neox)
+        spans.push_back({column(round) + turned, active, offset(round) + turned});
     }
     int rest = c_.d - c_.rotary;
     for (int round = 0; round < rounds(rest); ++round)
-      spans.push_back({column(round) + c_.rotary, head.exists && column(round) < rest});
+      spans.push_back({column(round) + c_.rotary, head.exists && column(round) < rest,
+                       offset(round) + c_.rotary});
     return spans;
   }
 
@@ -158,7 +214,7 @@ class QkKernel {
     std::vector<Piece> pieces;
     pieces.reserve(spans.size());
     for (const Span& span : spans)
-      pieces.push_back({span, load_if(span.active, in(span.column), c_.vector_elems)});
+      pieces.push_back({span, load_if(span.active, at(in, span), c_.vector_elems)});
     return pieces;
   }
 
@@ -178,7 +234,7 @@ class QkKernel {
       const Span& span = pieces[i].span;
       stored.push_back(wide[i].to(t_.q.type()));
       Value active = c_.v_heads > 0 ? span.active && !is_v(head) : span.active;
-      store_if(active, out(span.column), stored.back());
+      store_if(active, at(out, span), stored.back());
     }
     return stored;
   }
@@ -282,17 +338,33 @@ class QkKernel {
     return c_.has_weight_bias ? wide + weight_bias_ : wide;
   }
 
+  /// Few steps, for the angles wait for them: 32 bits where tables cannot have more rows.
+  Value row_of_angles(const Value& position) const {
+    const Value zero = constant(s32, 0);
+    if (c_.wide_index) return max(position, constant(position.type(), 0));
+    if (bits(position.type()) == 32) return max(position, zero);
+    return select((position >> 32).to(s32) < zero, zero, position.to(s32));
+  }
+  Element angle(const Value& row, const Value& column) const {
+    const Tensor& table = *t_.cos_sin;
+    const Int step = table.layout().stride()[0].value();
+    const std::int64_t size = bytes(table.type());
+    if (c_.wide_index || !step.is_static()) return table(row, column);
+    const Value of_row = mul_wide(row, constant(s32, step.value() * size));
+    return Tensor(table.type(), MemorySpace::global,
+                  table(0, column).address() + of_row.bitcast(u64), Layout(Shape{c_.rotary}),
+                  table.alignment_bytes())(0);
+  }
+
   Turn load_turn(const Head& head, const Value& stored) const {
-    Value position = max(stored, constant(stored.type(), 0));
+    const Value row = row_of_angles(stored);
     Turn turn;
     int turned = turned_elems();
     int count = c_.style == RopeStyle::neox ? c_.vector_elems : c_.vector_elems / 2;
     for (int round = 0; round < rounds(turned); ++round) {
       Value first = (lane_ + round * c_.lanes) * count;
       Value active = head.exists && column(round) < turned;
-      auto load_part = [&](const Value& from) {
-        return load_if(active, (*t_.cos_sin)(position, from), count);
-      };
+      auto load_part = [&](const Value& from) { return load_if(active, angle(row, from), count); };
       turn.cosines.push_back(load_part(first));
       turn.sines.push_back(load_part(first + c_.rotary / 2));
     }

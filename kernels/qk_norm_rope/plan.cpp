@@ -165,7 +165,7 @@ std::string to_string(const QkConfig& c) {
          " t=" + std::to_string(c.threads) + "x" + std::to_string(c.heads) + "x" +
          std::to_string(c.resident) + (c.norm ? " norm " : " ") + style_text(c.style) +
          (c.round_between ? " round" : "") + (c.has_weight_bias ? " weight_bias" : "") +
-         (c.wide_index ? " wide" : "") + (c.early ? " early" : "");
+         (c.wide_index ? " wide" : "") + (c.early ? " early" : "") + (c.apart ? " apart" : "");
 }
 
 QkPlan plan_qk(std::string_view op, const DeviceProperties& device, const QkTensors& tensors,
@@ -194,10 +194,11 @@ QkPlan plan_qk(std::string_view op, const DeviceProperties& device, const QkTens
   config.vector_elems = vector_elems(config, tensors.q.type);
   const bool codes = tensors.key_cache && (tensors.key_cache->type != tensors.q.type ||
                                            tensors.value_cache->type != tensors.q.type);
-  choose_threads(op, device, tensors.q, codes, config);
+  choose_threads(op, device, tensors, codes, config);
   config.alignment_bytes = alignment_bytes(tensors, config.vector_elems);
   std::int64_t head_count = tensors.q.shape[0] * config.heads_of_token();
-  config.wide_index = head_count > (std::int64_t{1} << 30);
+  constexpr std::int64_t kMany = std::int64_t{1} << 30;
+  config.wide_index = head_count > kMany || (tensors.cos_sin && tensors.cos_sin->shape[0] > kMany);
   auto fixed = [](const std::optional<View>& view) {
     return view ? std::optional(tensor_arg(*view)) : std::nullopt;
   };
@@ -220,12 +221,16 @@ QkPlan plan_qk(std::string_view op, const DeviceProperties& device, const QkTens
                fixed(tensors.v_scale)};
   plan.launch.grid.x =
       rows::row_blocks(head_count / config.heads, config.threads / config.lanes, caller);
+  if (config.apart) {
+    plan.launch.grid.x = config.heads_of_token() / (config.threads / config.lanes * config.heads);
+    plan.launch.grid.y = static_cast<int>(tensors.q.shape[0]);
+  }
   plan.launch.block.x = config.threads;
   return plan;
 }
 
 std::string QkPlan::key() const {
-  std::string text = op + "/6 " + to_string(config);
+  std::string text = op + "/7 " + to_string(config);
   for (const TensorArg* arg : {&args.q, &args.k, &args.q_out, &args.k_out})
     text += " | " + to_string(*arg);
   for (const std::optional<TensorArg>* arg :

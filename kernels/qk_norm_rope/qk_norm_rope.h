@@ -71,14 +71,17 @@ struct QkConfig {
   /// Weights are loaded with the heads for certain, so that few tokens wait for memory once: takes
   /// registers. Not with a rotation.
   bool early = false;
+  /// A block's heads are all of q or all of k, and of one token: the grid is of parts of a token,
+  /// q's first, and of tokens. Not with a cache.
+  bool apart = false;
   friend bool operator==(const QkConfig&, const QkConfig&) = default;
 };
 std::string to_string(const QkConfig& config);
 
-/// Tuned: lanes, threads, heads and resident; and whether loads are early. The rest of `config` is
-/// set.
-void choose_threads(std::string_view op, const DeviceProperties& device, const View& q, bool codes,
-                    QkConfig& config);
+/// Tuned: lanes, threads, heads and resident; and how few tokens are loaded. The rest of `config`
+/// is set.
+void choose_threads(std::string_view op, const DeviceProperties& device, const QkTensors& tensors,
+                    bool codes, QkConfig& config);
 
 /// Checks the cache's tensors if there are any, and makes the caches paged().
 void check_cache_write(QkTensors& tensors, CacheLayout layout, const rows::Caller& caller);

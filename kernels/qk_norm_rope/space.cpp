@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 namespace tilewright {
 namespace {
@@ -62,20 +63,60 @@ const tune::Space& space_of(std::string_view op) {
   return op == "qk_norm" ? kNorm : op == "rope" ? kRope : kNormRope;
 }
 
-/// Whether the device has room for all threads at once with the registers of early loads: then
-/// there are no other blocks to hide a thread's waits behind. Rotations wait for positions anyway:
-/// heads of one token that waited with them took 1.84 us on an H200, and 1.49 us without.
-bool loads_early(const DeviceProperties& device, const QkConfig& config, std::int64_t tokens) {
-  if (config.style != RopeStyle::none) return false;
-  constexpr std::int64_t kThreadsOfSm = 1024;  // of 64 registers
+/// How many times the device has room for all threads at once with 64 registers. Up to once, there
+/// are no other blocks to hide a thread's waits behind.
+std::int64_t waves(const DeviceProperties& device, const QkConfig& config, std::int64_t tokens) {
+  constexpr std::int64_t kThreadsOfSm = 1024;
   const std::int64_t threads = tokens * (config.heads_of_token() / config.heads) * config.lanes;
-  return threads <= device.sm_count * kThreadsOfSm;
+  return rows::ceil_div(threads, device.sm_count * kThreadsOfSm);
+}
+
+/// Whether offsets of bytes fit 31 bits.
+bool is_near(const View& view) {
+  std::int64_t elements = 1;
+  for (int i = 0; i < view.rank; ++i) {
+    const auto mode = static_cast<std::size_t>(i);
+    if (view.stride[mode] < 0) return false;
+    elements += (view.shape[mode] - 1) * view.stride[mode];
+  }
+  return elements * bytes(view.type) <= std::numeric_limits<std::int32_t>::max();
+}
+
+/// Blocks of one token that are all of q or all of k: smaller ones where heads need it, down to
+/// `least_threads`.
+void set_apart(const QkTensors& t, int least_threads, QkConfig& config) {
+  constexpr std::int64_t kMaxGridY = 65535;
+  const bool near = is_near(t.q) && is_near(t.k) && is_near(t.q_out) && is_near(t.k_out);
+  if (!near || t.v || config.q_heads == 0 || config.k_heads == 0) return;
+  if (t.q.shape[0] < 1 || t.q.shape[0] > kMaxGridY) return;
+  if (t.q_weight.has_value() != t.k_weight.has_value()) return;
+  int threads = config.threads;
+  const auto divides = [&] {
+    const int heads = threads / config.lanes * config.heads;
+    return config.q_heads % heads == 0 && config.k_heads % heads == 0;
+  };
+  while (!divides() && threads % (2 * kWarp) == 0 && threads / 2 >= least_threads)
+    threads /= 2;
+  config.apart = divides();
+  if (config.apart) config.threads = threads;
+}
+
+/// Rotations alone take half an access a time: a thread's four loads of angles become two, which
+/// the assembler issues at once. Sums of norms must not depend on the number of tokens.
+void set_narrow(QkConfig& config) {
+  const bool whole = config.vector_elems >= 2 && config.style == RopeStyle::neox && !config.norm;
+  if (!whole || config.lanes > kWarp / 2 || config.threads > 512) return;
+  config.vector_elems /= 2;
+  config.lanes *= 2;
+  config.threads *= 2;
+  config.resident = std::min(config.resident, kMaxThreadsOfSm / config.threads);
 }
 
 }  // namespace
 
-void choose_threads(std::string_view op, const DeviceProperties& device, const View& q, bool codes,
-                    QkConfig& config) {
+void choose_threads(std::string_view op, const DeviceProperties& device, const QkTensors& tensors,
+                    bool codes, QkConfig& config) {
+  const View& q = tensors.q;
   const int cache = config.v_heads == 0 ? 0 : codes ? 2 : 1;
   const tune::Config chosen =
       tune::choose(space_of(op), device,
@@ -85,7 +126,14 @@ void choose_threads(std::string_view op, const DeviceProperties& device, const V
   config.threads = chosen[1];
   config.heads = chosen[2];
   config.resident = chosen[3];
-  config.early = loads_early(device, config, q.shape[0]);
+  constexpr std::int64_t kFewWaves = 4;
+  const std::int64_t needed = waves(device, config, q.shape[0]);
+  if (needed > kFewWaves) return;
+  config.early = needed <= 1 && config.style == RopeStyle::none;
+  // Blocks of a warp were slower by 2 to 15 % on an H200, but for rotations alone of few tokens.
+  const bool rotates_few = needed <= 1 && !config.norm;
+  set_apart(tensors, rotates_few ? kWarp : 2 * kWarp, config);
+  if (config.apart && needed <= 1) set_narrow(config);
 }
 
 }  // namespace tilewright
