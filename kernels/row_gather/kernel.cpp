@@ -54,7 +54,8 @@ class RowGatherKernel {
           converts ? converted(loaded[j], exists, factor, added[j]).to(p_.out.type()) : loaded[j];
       const Value row = shares[j].row.type() == s32 ? shares[j].row.to(u32) : shares[j].row.to(u64);
       const Element place = rows::early_access(p_.out, row, shares[j].column, vector_elems());
-      store_if(shares[j].inside, place, stored);
+      const bool skips = plan_.config.missing == MissingRow::skip;
+      store_if(skips ? shares[j].inside && from.exists : shares[j].inside, place, stored);
     }
     if (p_.bad_ids) {
       if_(in_rows && !from.exists && shares.front().column == 0,

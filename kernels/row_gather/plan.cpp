@@ -14,6 +14,14 @@
 namespace tilewright {
 namespace {
 
+/// What the operator calls its tensors.
+struct Names {
+  std::string_view table, out;
+};
+Names names_of(std::string_view op) {
+  return op == "gather_rows" ? Names{"src", "dst"} : Names{"table", "out"};
+}
+
 void check_types(const RowGatherTensors& t, const rows::Caller& caller) {
   if (!rows::is_index_type(t.ids.type)) {
     caller.refuse("ids has type " + std::string(name(t.ids.type)) + "; it must be s32 or s64");
@@ -52,7 +60,7 @@ void check_bad_ids(const RowGatherTensors& t, const rows::Caller& caller) {
   if (t.bad_ids->type != u32 || size(*t.bad_ids) != 1)
     caller.refuse("bad_ids is " + to_string(*t.bad_ids) + "; it must be u32[1]");
   for (const auto& [view, which] :
-       {std::pair{&t.table, "the table"}, {&t.out, "the output"}, {&t.ids, "ids"}}) {
+       {std::pair{&t.table, "table"}, {&t.out, "out"}, {&t.ids, "ids"}}) {
     rows::check_apart(*view, which, *t.bad_ids, "bad_ids", caller);
   }
 }
@@ -80,29 +88,31 @@ void check_added_rows(const RowGatherTensors& t, const std::optional<AddedRows<V
   rows::check_vector(added->indices, names.indices, t.out.shape[0], caller);
   for (const auto& [view, which] :
        {std::pair{&table, names.table}, {&added->indices, names.indices}}) {
-    rows::check_apart(*view, which, t.out, "the output", caller);
+    rows::check_apart(*view, which, t.out, "out", caller);
     if (t.bad_ids) rows::check_apart(*view, which, *t.bad_ids, "bad_ids", caller);
   }
 }
 
 void check_shapes(const RowGatherTensors& t, const rows::Caller& caller) {
+  const Names names = names_of(caller.op);
   if (t.table.rank != 2 || t.out.rank != 2 || t.table.shape[1] != t.out.shape[1]) {
-    caller.refuse("the table is " + to_string(t.table) + " and the output " + to_string(t.out) +
+    caller.refuse(std::string(names.table) + " is " + to_string(t.table) + " and " +
+                  std::string(names.out) + " " + to_string(t.out) +
                   "; both must have rows of the same length");
   }
   if (t.out.shape[1] == 0) caller.refuse("rows have 0 elements; they must have some");
-  for (const View* view : {&t.table, &t.out}) {
+  for (const auto& [view, which] : {std::pair{&t.table, names.table}, {&t.out, names.out}}) {
     if (view->shape[1] > 1 && view->stride[1] != 1) {
-      caller.refuse(to_string(*view) + " has " + std::to_string(view->stride[1]) +
-                    " as its last stride; it must be 1");
+      caller.refuse(std::string(which) + " is " + to_string(*view) + " and has " +
+                    std::to_string(view->stride[1]) + " as its last stride; it must be 1");
     }
   }
   rows::check_vector(t.ids, "ids", t.out.shape[0], caller);
   if (t.row_scale) rows::check_vector(*t.row_scale, "row_scale", t.table.shape[0], caller);
-  rows::check_distinct(t.table, "the table", caller);
-  rows::check_distinct(t.out, "the output", caller);
-  rows::check_apart(t.table, "the table", t.out, "the output", caller);
-  rows::check_apart(t.ids, "ids", t.out, "the output", caller);
+  rows::check_distinct(t.table, names.table, caller);
+  rows::check_distinct(t.out, names.out, caller);
+  rows::check_apart(t.table, names.table, t.out, names.out, caller);
+  rows::check_apart(t.ids, "ids", t.out, names.out, caller);
 }
 
 View as_bits(const View& view) {
@@ -165,6 +175,7 @@ RowGatherPlan plan_row_gather(std::string_view op, const DeviceProperties& devic
   plan.config.has_scale = options.scale != 1.0f;
   plan.config.has_added = options.added.has_value();
   plan.config.has_count = options.count >= 0 || plan.config.has_added;
+  plan.config.missing = options.missing;
   plan.config.tile = rows::choose_row_tile(space_of(op), device, t.out, vector_of(t));
   plan.table_arg = rows::rows_arg(t.table);
   plan.out_arg = rows::rows_arg(t.out);
@@ -185,10 +196,11 @@ std::string RowGatherPlan::key() const {
   return std::string(op) + "/4 " + rows::to_string(config.tile) +
          (config.mode == GatherMode::copy ? " copy" : " convert") +
          (config.has_first_id ? " first" : "") + (config.has_scale ? " scale" : "") +
-         (config.has_count ? " count" : "") + (config.has_added ? " added" : "") + " | " +
-         rows::key_text(bad_ids_arg) + " | " + to_string(ids_arg) + " | " + to_string(table_arg) +
-         " | " + rows::key_text(scale_arg) + " | " + to_string(out_arg) +
-         added("types ", types_arg) + added("positions ", positions_arg);
+         (config.has_count ? " count" : "") + (config.has_added ? " added" : "") +
+         (config.missing == MissingRow::skip ? " skip" : "") + " | " + rows::key_text(bad_ids_arg) +
+         " | " + to_string(ids_arg) + " | " + to_string(table_arg) + " | " +
+         rows::key_text(scale_arg) + " | " + to_string(out_arg) + added("types ", types_arg) +
+         added("positions ", positions_arg);
 }
 
 Parameters RowGatherPlan::parameters() const {
@@ -229,13 +241,13 @@ void run(const Stream& stream, std::string_view op, const RowGatherTensors& tens
 }  // namespace
 
 void gather_rows(const Stream& stream, const View& src, const View& ids, const View& dst,
-                 SourceLoc at) {
+                 MissingRow missing, SourceLoc at) {
   if (src.type != dst.type) {
     rows::Caller{"gather_rows", at}.refuse("src has type " + std::string(name(src.type)) +
                                            " and dst " + std::string(name(dst.type)) +
                                            "; a gather does not convert");
   }
-  run(stream, "gather_rows", {ids, src, std::nullopt, dst}, {}, at);
+  run(stream, "gather_rows", {ids, src, std::nullopt, dst}, {.missing = missing}, at);
 }
 
 void embedding(const Stream& stream, const RowGatherTensors& tensors,

@@ -16,10 +16,11 @@ std::vector<std::int64_t> indices_of(const Array& ids) {
 
 }  // namespace
 
-void gather_rows_reference(HostTensors& tensors) {
+void gather_rows_reference(MissingRow missing, HostTensors& tensors) {
   const Array& src = tensors.at("src");
   std::vector<std::int64_t> ids = indices_of(tensors.at("ids"));
   Array dst = make_array("dst", src.type, {static_cast<std::int64_t>(ids.size()), src.shape[1]});
+  if (missing == MissingRow::skip) dst.bytes = tensors.at("dst").bytes;
   std::int64_t row_bytes = src.shape[1] * bytes(src.type);
   for (std::size_t t = 0; t < ids.size(); ++t) {
     if (ids[t] < 0 || ids[t] >= src.shape[0]) continue;

@@ -6,8 +6,8 @@
 
 namespace tilewright {
 
-/// Sets dst: the bits of src's rows at ids, zeros for indices outside.
-void gather_rows_reference(HostTensors& tensors);
+/// Sets dst: the bits of src's rows at ids; for indices outside zeros, or dst's rows.
+void gather_rows_reference(MissingRow missing, HostTensors& tensors);
 /// Sets out in f64, and bad_ids if it is there. Where rows are added, products and sums are rounded
 /// to f32, and the last sum to out_type.
 void embedding_reference(const RowGatherOptions& options, Type out_type, HostTensors& tensors);

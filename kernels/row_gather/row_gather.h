@@ -28,6 +28,12 @@ struct RowGatherTensors {
   std::optional<AddedRows<View>> types = {}, positions = {};
 };
 
+/// What an index without a row does to a row of the output.
+enum class MissingRow : std::uint8_t {
+  zeros,
+  skip  ///< it stays as it is
+};
+
 /// Tokens whose rows stand together in the table, to its end.
 struct AddedTokens {
   std::int64_t first_id = 0;
@@ -39,6 +45,7 @@ struct RowGatherOptions {
   float scale = 1.0f;
   std::int64_t count = -1;  ///< tokens from first_id on; -1: to the table's end, or to the added
   std::optional<AddedTokens> added = {};  ///< behind them, and behind padding
+  MissingRow missing = MissingRow::zeros;
 };
 
 /// Whether elements are numbers to scale and convert, or bits to copy.
@@ -51,6 +58,7 @@ struct RowGatherConfig {
   bool has_scale = false;     ///< other than 1
   bool has_count = false;     ///< else the table's rows are all there are
   bool has_added = false;
+  MissingRow missing = MissingRow::zeros;
   rows::RowTile tile;
   friend bool operator==(const RowGatherConfig&, const RowGatherConfig&) = default;
 };
@@ -77,9 +85,10 @@ RowGatherPlan plan_row_gather(std::string_view op, const DeviceProperties& devic
                               const RowGatherTensors& tensors, const RowGatherOptions& options = {},
                               SourceLoc at = SourceLoc::here());
 
-/// out[t] = src[ids[t]]; zeros where the index is outside src. Allocates nothing, does not wait.
+/// dst[t] = src[ids[t]]; zeros, or what is there, where the index is outside src. Allocates
+/// nothing, does not wait.
 void gather_rows(const Stream& stream, const View& src, const View& ids, const View& dst,
-                 SourceLoc at = SourceLoc::here());
+                 MissingRow missing = MissingRow::zeros, SourceLoc at = SourceLoc::here());
 /// out[t] = table[ids[t] - first_id] * row_scale * scale + a row of types + one of positions; zeros
 /// where the table's row does not exist.
 void embedding(const Stream& stream, const RowGatherTensors& tensors,

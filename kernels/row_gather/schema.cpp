@@ -22,8 +22,21 @@ constexpr std::array<TensorSpec, 3> kGatherTensors{{
      .role = Role::input,
      .shape = "T",
      .types = kIndices,
-     .doc = "rows to take; an index outside src gives zeros"},
-    {.name = "dst", .role = Role::output, .shape = "T,H", .types = kAny, .doc = "src's type"},
+     .doc = "rows to take; -1 and others outside src are missing"},
+    {.name = "dst",
+     .role = Role::inout,
+     .presence = Presence::optional,
+     .shape = "T,H",
+     .types = kAny,
+     .doc = "src's type; kept with missing=skip alone, which needs it"},
+}};
+constexpr std::array<std::string_view, 2> kMissing{"zeros", "skip"};
+constexpr std::array<OptionSpec, 1> kGatherOptions{{
+    {.name = "missing",
+     .type = OptionType::choice,
+     .default_text = "zeros",
+     .words = kMissing,
+     .doc = "what an index outside src gives: zeros, or the row that is in dst"},
 }};
 constexpr std::array kCounts{u32};
 constexpr std::array<TensorSpec, 9> kEmbeddingTensors{{
@@ -126,6 +139,18 @@ Type out_type(const Arguments& arguments) {
   return text == "as_table" ? arguments.tensor("table").type : *type_from_name(text);
 }
 
+MissingRow missing_row(const Arguments& arguments) {
+  return arguments.text("missing") == "skip" ? MissingRow::skip : MissingRow::zeros;
+}
+
+std::vector<OutputSpec> gather_outputs(const Arguments& arguments) {
+  if (arguments.find("dst") != nullptr) return {};
+  if (missing_row(arguments) == MissingRow::skip)
+    arguments.fail("missing=skip, but dst is not given; it has the rows that stay");
+  const View& src = arguments.tensor("src");
+  return {{"dst", src.type, {arguments.tensor("ids").shape[0], src.shape[1]}}};
+}
+
 RowGatherTensors gather_tensors(const Arguments& arguments) {
   return {arguments.tensor("ids"), arguments.tensor("src"), std::nullopt, arguments.tensor("dst")};
 }
@@ -218,18 +243,17 @@ void spread_ids(const Problem& problem, std::vector<Array>& inputs) {
 constexpr Operator kGatherRows{
     .schema = {.name = "gather_rows",
                .version = 1,
-               .formula = "dst[t] = src[ids[t]], 0 where ids[t] is outside src",
+               .formula = "dst[t] = src[ids[t]]; where ids[t] is outside src 0, or dst[t] stays",
                .doc = "Copies rows by index.",
                .tensors = kGatherTensors,
-               .options = {}},
-    .outputs = [](const Arguments& a) -> std::vector<OutputSpec> {
-      return {{"dst", a.tensor("src").type, {a.tensor("ids").shape[0], a.tensor("src").shape[1]}}};
-    },
+               .options = kGatherOptions},
+    .outputs = gather_outputs,
     .launch =
         [](const Device&, const Stream& stream, const Arguments& a) {
-          gather_rows(stream, a.tensor("src"), a.tensor("ids"), a.tensor("dst"));
+          gather_rows(stream, a.tensor("src"), a.tensor("ids"), a.tensor("dst"), missing_row(a));
         },
-    .reference = [](const Arguments&, HostTensors& tensors) { gather_rows_reference(tensors); },
+    .reference = [](const Arguments& a,
+                    HostTensors& tensors) { gather_rows_reference(missing_row(a), tensors); },
     .tolerance = [](const Arguments&, std::string_view) { return Tolerance{}; },  // the same bits
     .bytes =
         [](const Arguments& a) {
@@ -237,7 +261,8 @@ constexpr Operator kGatherRows{
         },
     .trace =
         [](const Arguments& a, ptx::Target target) {
-          return traced_of(plan_row_gather("gather_rows", DeviceProperties{}, gather_tensors(a)),
+          return traced_of(plan_row_gather("gather_rows", DeviceProperties{}, gather_tensors(a),
+                                           {.missing = missing_row(a)}),
                            target);
         },
     .fill = spread_ids,

@@ -66,6 +66,26 @@ TEST_F(RowGather, GivesZerosForIndicesOutside) {
   EXPECT_NE(out[16], 0);
 }
 
+TEST_F(RowGather, KeepsRowsOfIndicesOutsideThatItSkips) {
+  for (Type type : {s32, s64}) {
+    for (std::int64_t h : {1, 7, 96, 333, 2304}) {
+      const std::vector<Array> inputs{random("src", bf16, {9, h}), ids({3, -1, 8, 9, 0}, type),
+                                      random("dst", bf16, {5, h}, 1, 7)};
+      run(gather, inputs, {{"missing", "skip"}});
+      run(gather, inputs, {{"missing", "skip"}}, Placement{.row_padding = 3, .offset_elems = 1});
+      run(gather, inputs);  // which overwrites them
+    }
+  }
+  run_candidates(gather,
+                 {random("src", u8, {9, 2064}), ids({-1, 8, 9, 0}), random("dst", u8, {4, 2064})},
+                 {{"missing", "skip"}});
+}
+
+TEST_F(RowGather, KeepsAllRowsWhereTheTableIsEmpty) {
+  run(gather, {random("src", f32, {0, 8}), ids({0, 1}), random("dst", f32, {2, 8})},
+      {{"missing", "skip"}});
+}
+
 TEST_F(RowGather, TakesStridesAndAlignments) {
   for (std::int64_t padding : {1, 4, 8}) {
     for (std::int64_t offset : {0, 1, 2})
@@ -240,7 +260,7 @@ TEST_F(RowGather, RefusesRowsThatItCannotAdd) {
   EXPECT_EQ(text(table, at(2048, s32, {5})),
             "embedding: positions is s32[5]; it must have 4 contiguous elements");
   EXPECT_EQ(text(at(512, bf16, {3, 8}), four),
-            "embedding: position_table and the output overlap; they must be apart");
+            "embedding: position_table and out overlap; they must be apart");
 }
 
 TEST_F(RowGather, KeepsMissingRowsPositiveAndFreeOfNan) {
@@ -266,6 +286,8 @@ TEST_F(RowGather, GivesZerosFromAnEmptyTable) {
 TEST_F(RowGather, RefusesWhatItCannotGather) {
   EXPECT_EQ(refusal(gather, {random("src", bf16, {4, 0}), ids({1})}),
             "gather_rows: rows have 0 elements; they must have some");
+  EXPECT_EQ(refusal(gather, {random("src", bf16, {4, 8}), ids({1})}, {{"missing", "skip"}}),
+            "gather_rows: missing=skip, but dst is not given; it has the rows that stay");
   EXPECT_EQ(refusal(embed, {ids({1}), random("table", e4m3, {4, 8}), random("row_scale", f32, {3})},
                     {{"out_type", "bf16"}}),
             "embedding: row_scale is f32[3]; it must have 4 contiguous elements");
@@ -294,7 +316,7 @@ TEST_F(RowGather, RefusesWhatItCannotGather) {
             "gather_rows: src has type f16 and dst bf16; a gather does not convert");
   EXPECT_EQ(text(a, make_view(four.address, f32, count), a),
             "gather_rows: ids has type f32; it must be s32 or s64");
-  EXPECT_EQ(text(a, four, a), "gather_rows: the table and the output overlap; they must be apart");
+  EXPECT_EQ(text(a, four, a), "gather_rows: src and dst overlap; they must be apart");
 }
 
 }  // namespace
