@@ -5,6 +5,7 @@
 #include "kernels/rows/row_schema.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -140,18 +141,9 @@ void fill_cache(const Problem& problem, std::vector<Array>& inputs) {
 
 /// Of two tokens in one place either may be there afterwards.
 void check_contents(const Arguments& a, std::span<const Array> inputs) {
-  const std::vector<double> slots = to_doubles(*find_input(inputs, "slot_mapping"));
-  std::vector<std::size_t> order(slots.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t i, std::size_t j) { return slots[i] < slots[j]; });
-  for (std::size_t i = 1; i < order.size(); ++i) {
-    const std::size_t one = order[i - 1], other = order[i];
-    if (slots[one] < 0 || slots[one] != slots[other]) continue;
-    a.fail("slot_mapping[" + std::to_string(one) + "] and slot_mapping[" + std::to_string(other) +
-           "] are " + std::to_string(static_cast<std::int64_t>(slots[one])) +
-           "; each token must have a place of its own");
-  }
+  check_distinct_indices(a, *find_input(inputs, "slot_mapping"),
+                         std::numeric_limits<std::int64_t>::max(),
+                         "each token must have a place of its own");
 }
 
 constexpr Operator kReshapeAndCache{

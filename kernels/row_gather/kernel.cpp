@@ -52,8 +52,8 @@ class RowGatherKernel {
       const bool converts = plan_.config.mode == GatherMode::convert;
       const Fragment stored =
           converts ? converted(loaded[j], exists, factor, added[j]).to(p_.out.type()) : loaded[j];
-      const Value row = shares[j].row.type() == s32 ? shares[j].row.to(u32) : shares[j].row.to(u64);
-      const Element place = rows::early_access(p_.out, row, shares[j].column, vector_elems());
+      const Element place =
+          rows::early_access(p_.out, shares[j].row, shares[j].column, vector_elems());
       const bool skips = plan_.config.missing == MissingRow::skip;
       store_if(skips ? shares[j].inside && from.exists : shares[j].inside, place, stored);
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host side of gather_rows and embedding: checks, access width, what is copied as bits.
+#include "kernels/row_gather/row_checks.h"
 #include "kernels/row_gather/row_gather.h"
 #include "kernels/rows/row_arg.h"
 #include "kernels/rows/row_shape.h"
@@ -13,29 +14,6 @@
 
 namespace tilewright {
 namespace {
-
-/// What the operator calls its tensors.
-struct Names {
-  std::string_view table, out;
-};
-Names names_of(std::string_view op) {
-  return op == "gather_rows" ? Names{"src", "dst"} : Names{"table", "out"};
-}
-
-void check_types(const RowGatherTensors& t, const rows::Caller& caller) {
-  if (!rows::is_index_type(t.ids.type)) {
-    caller.refuse("ids has type " + std::string(name(t.ids.type)) + "; it must be s32 or s64");
-  }
-  int width = bits(t.table.type);
-  if (width != 8 && width != 16 && width != 32 && width != 64) {
-    caller.refuse("rows of type " + std::string(name(t.table.type)) + " have elements of " +
-                  std::to_string(width) + " bits; they must have 8, 16, 32 or 64");
-  }
-  if (t.row_scale && t.row_scale->type != f32) {
-    caller.refuse("row_scale has type " + std::string(name(t.row_scale->type)) +
-                  "; it must be f32");
-  }
-}
 
 void check_tokens(const RowGatherTensors& t, const RowGatherOptions& options,
                   const rows::Caller& caller) {
@@ -93,33 +71,19 @@ void check_added_rows(const RowGatherTensors& t, const std::optional<AddedRows<V
   }
 }
 
-void check_shapes(const RowGatherTensors& t, const rows::Caller& caller) {
-  const Names names = names_of(caller.op);
-  if (t.table.rank != 2 || t.out.rank != 2 || t.table.shape[1] != t.out.shape[1]) {
-    caller.refuse(std::string(names.table) + " is " + to_string(t.table) + " and " +
-                  std::string(names.out) + " " + to_string(t.out) +
-                  "; both must have rows of the same length");
-  }
-  if (t.out.shape[1] == 0) caller.refuse("rows have 0 elements; they must have some");
-  for (const auto& [view, which] : {std::pair{&t.table, names.table}, {&t.out, names.out}}) {
-    if (view->shape[1] > 1 && view->stride[1] != 1) {
-      caller.refuse(std::string(which) + " is " + to_string(*view) + " and has " +
-                    std::to_string(view->stride[1]) + " as its last stride; it must be 1");
-    }
-  }
-  rows::check_vector(t.ids, "ids", t.out.shape[0], caller);
-  if (t.row_scale) rows::check_vector(*t.row_scale, "row_scale", t.table.shape[0], caller);
-  rows::check_distinct(t.table, names.table, caller);
-  rows::check_distinct(t.out, names.out, caller);
-  rows::check_apart(t.table, names.table, t.out, names.out, caller);
-  rows::check_apart(t.ids, "ids", t.out, names.out, caller);
+void check_scale(const RowGatherTensors& t, const rows::Caller& caller) {
+  if (!t.row_scale) return;
+  rows::check_type(*t.row_scale, "row_scale", f32, caller);
+  rows::check_vector(*t.row_scale, "row_scale", t.table.shape[0], caller);
 }
 
-View as_bits(const View& view) {
-  View same = view;
-  int width = bits(view.type);
-  same.type = width == 8 ? b8 : width == 16 ? b16 : width == 32 ? b32 : b64;
-  return same;
+void check_rows(const RowGatherTensors& t, const rows::Caller& caller) {
+  const bool gathers = caller.op == "gather_rows";
+  if (gathers) check_same_type(t.table, t.out, "a gather", caller);
+  check_row_types(t.ids, t.table, caller);
+  check_row_pair(t.ids, {t.table, gathers ? "src" : "table"}, {t.out, gathers ? "dst" : "out"},
+                 caller);
+  rows::check_vector(t.ids, "ids", t.out.shape[0], caller);
 }
 
 /// Elements of an access of every table and of the output.
@@ -150,8 +114,8 @@ RowGatherPlan plan_row_gather(std::string_view op, const DeviceProperties& devic
                               const RowGatherTensors& tensors, const RowGatherOptions& options,
                               SourceLoc at) {
   rows::Caller caller{op, at};
-  check_types(tensors, caller);
-  check_shapes(tensors, caller);
+  check_rows(tensors, caller);
+  check_scale(tensors, caller);
   check_tokens(tensors, options, caller);
   check_bad_ids(tensors, caller);
   check_added_rows(tensors, tensors.types, {"type_table", "token_types"}, caller);
@@ -242,11 +206,6 @@ void run(const Stream& stream, std::string_view op, const RowGatherTensors& tens
 
 void gather_rows(const Stream& stream, const View& src, const View& ids, const View& dst,
                  MissingRow missing, SourceLoc at) {
-  if (src.type != dst.type) {
-    rows::Caller{"gather_rows", at}.refuse("src has type " + std::string(name(src.type)) +
-                                           " and dst " + std::string(name(dst.type)) +
-                                           "; a gather does not convert");
-  }
   run(stream, "gather_rows", {ids, src, std::nullopt, dst}, {.missing = missing}, at);
 }
 

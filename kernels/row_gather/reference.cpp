@@ -30,6 +30,19 @@ void gather_rows_reference(MissingRow missing, HostTensors& tensors) {
   tensors.set(std::move(dst));
 }
 
+void scatter_rows_reference(HostTensors& tensors) {
+  const Array& src = tensors.at("src");
+  const std::vector<std::int64_t> ids = indices_of(tensors.at("ids"));
+  Array dst = tensors.at("dst");
+  const std::int64_t row_bytes = src.shape[1] * bytes(src.type);
+  for (std::size_t t = 0; t < ids.size(); ++t) {
+    if (ids[t] < 0 || ids[t] >= dst.shape[0]) continue;
+    std::copy_n(src.bytes.begin() + static_cast<std::int64_t>(t) * row_bytes, row_bytes,
+                dst.bytes.begin() + ids[t] * row_bytes);
+  }
+  tensors.set(std::move(dst));
+}
+
 namespace {
 
 /// The table's row of a token, or -1.

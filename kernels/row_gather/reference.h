@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The references of gather_rows and embedding.
+// The references of gather_rows, scatter_rows and embedding.
 #pragma once
 
 #include "kernels/row_gather/row_gather.h"
@@ -8,6 +8,8 @@ namespace tilewright {
 
 /// Sets dst: the bits of src's rows at ids; for indices outside zeros, or dst's rows.
 void gather_rows_reference(MissingRow missing, HostTensors& tensors);
+/// Sets dst: the bits of src's rows at the rows that ids name, the last one of several.
+void scatter_rows_reference(HostTensors& tensors);
 /// Sets out in f64, and bad_ids if it is there. Where rows are added, products and sums are rounded
 /// to f32, and the last sum to out_type.
 void embedding_reference(const RowGatherOptions& options, Type out_type, HostTensors& tensors);

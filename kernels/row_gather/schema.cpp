@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gather_rows and embedding as the command line and bindings see them.
 #include "kernels/row_gather/reference.h"
+#include "kernels/row_gather/row_checks.h"
 #include "kernels/row_gather/row_gather.h"
 
 #include <algorithm>
@@ -9,15 +10,12 @@
 namespace tilewright {
 namespace {
 
-constexpr std::array kAny{bf16, f16, f32, f64, b8,  u8,   s8,  u16,
-                          s16,  u32, s32, u64, s64, e4m3, e5m2};
-constexpr std::array kIndices{s32, s64};
 constexpr std::array kTables{bf16, f16, f32, e4m3};
 constexpr std::array kF32{f32};
 constexpr std::array kReals{bf16, f16, f32};
 
 constexpr std::array<TensorSpec, 3> kGatherTensors{{
-    {.name = "src", .role = Role::input, .shape = "V,H", .types = kAny, .doc = "rows"},
+    {.name = "src", .role = Role::input, .shape = "V,H", .types = kCopied, .doc = "rows"},
     {.name = "ids",
      .role = Role::input,
      .shape = "T",
@@ -27,7 +25,7 @@ constexpr std::array<TensorSpec, 3> kGatherTensors{{
      .role = Role::inout,
      .presence = Presence::optional,
      .shape = "T,H",
-     .types = kAny,
+     .types = kCopied,
      .doc = "src's type; kept with missing=skip alone, which needs it"},
 }};
 constexpr std::array<std::string_view, 2> kMissing{"zeros", "skip"};

@@ -11,6 +11,7 @@
 #include "kernels/rms_norm/rms_norm.h"
 #include "kernels/rope_table/rope_table.h"
 #include "kernels/row_gather/row_gather.h"
+#include "kernels/row_gather/row_scatter.h"
 #include "kernels/tile_copy/tile_copy.h"
 #include "kernels/transpose/transpose.h"
 #include "operator_fixture.h"
@@ -98,13 +99,14 @@ TEST_F(FarRows, OfHeadsAreNormalisedAndTurned) {
   far(rope_table_operator(), {}, {{"rotary_dim", "64"}, {"max_position", "5"}});
 }
 
-TEST_F(FarRows, AreGatheredAndPooled) {
+TEST_F(FarRows, AreGatheredScatteredAndPooled) {
   const Array ids = make_array("ids", s64, {4}, std::array{2.0, -1.0, 0.0, 1.0});
   far(gather_rows_operator(), {random("src", bf16, {3, 128}), ids});
   far(embedding_operator(), {random("table", bf16, {3, 128}), ids}, {{"scale", "2"}});
   far(embedding_operator(),
       {random("table", bf16, {3, 128}), ids, random("position_table", f32, {3, 128}),
        make_array("positions", s64, {4}, std::array{1.0, 2.0, 0.0, 2.0})});
+  far(scatter_rows_operator(), {random("src", bf16, {4, 128}), ids, random("dst", bf16, {3, 128})});
   const Array bounds = make_array("cu_seqlens", s32, {3}, std::array{0.0, 1.0, 3.0});
   for (const char* mode : {"mean", "last", "cls"}) {
     for (std::int64_t h : {128, 40000}) {

@@ -46,7 +46,8 @@ Element late_access(const Tensor& matrix, const IndexedRow& row, const Value& co
 }
 
 Element early_access(const Tensor& matrix, const Value& row, const Value& column, int elems) {
-  const Value of_row = matrix(0, 0).address() + row_offset(matrix, row);
+  const Value unsigned_row = row.to(bits(row.type()) == 32 ? u32 : u64);
+  const Value of_row = matrix(0, 0).address() + row_offset(matrix, unsigned_row);
   const int log_bytes = std::countr_zero(static_cast<unsigned>(bytes(matrix.type())));
   const Value of_column = column.to(u64) << log_bytes;
   return at(matrix, of_row + of_column, elems);

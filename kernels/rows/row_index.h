@@ -19,7 +19,8 @@ IndexedRow indexed_row(const Value& index, const Int& count);
 /// are aligned in all rows.
 Element late_access(const Tensor& matrix, const IndexedRow& row, const Value& column, int elems);
 /// The same of a row that the block alone decides: its part of the address needs no registers of
-/// the thread, and neither do others that are made of it. Pre: `row` is u32 or u64.
+/// the thread, and neither do others that are made of it. Pre: `row` is an integer of 32
+/// or 64 bits, and not negative.
 Element early_access(const Tensor& matrix, const Value& row, const Value& column, int elems);
 
 }  // namespace tilewright::rows

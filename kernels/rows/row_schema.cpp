@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace tilewright {
 
@@ -112,6 +113,22 @@ const Array* find_input(std::span<const Array> inputs, std::string_view name) {
   const auto at = std::find_if(inputs.begin(), inputs.end(),
                                [name](const Array& input) { return input.name == name; });
   return at == inputs.end() ? nullptr : &*at;
+}
+
+void check_distinct_indices(const Arguments& arguments, const Array& indices, std::int64_t count,
+                            std::string_view what) {
+  const std::vector<double> values = to_doubles(indices);
+  std::vector<std::size_t> order(values.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t i, std::size_t j) { return values[i] < values[j]; });
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    const double one = values[order[i - 1]], other = values[order[i]];
+    if (one != other || one < 0 || one >= static_cast<double>(count)) continue;
+    auto text = [&](std::size_t at) { return indices.name + "[" + std::to_string(at) + "]"; };
+    arguments.fail(text(order[i - 1]) + " and " + text(order[i]) + " are " +
+                   std::to_string(static_cast<std::int64_t>(one)) + "; " + std::string(what));
+  }
 }
 
 void check_sequences(const Arguments& arguments, std::span<const Array> inputs,

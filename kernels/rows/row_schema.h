@@ -101,6 +101,9 @@ std::int64_t bytes_of_outputs(const Arguments& arguments);
 /// there are.
 void check_sequences(const Arguments& arguments, std::span<const Array> inputs,
                      std::int64_t tokens);
+/// Throws if two indices from 0 to `count` are the same: "NAME[i] and NAME[j] are X; WHAT".
+void check_distinct_indices(const Arguments& arguments, const Array& indices, std::int64_t count,
+                            std::string_view what);
 /// The array of a name, if it is among the inputs.
 const Array* find_input(std::span<const Array> inputs, std::string_view name);
 
