@@ -199,8 +199,9 @@ class QkKernel {
     for (int round = 0; round < rounds(turned); ++round) {
       Value active = head.exists && column(round) < turned;
       spans.push_back({column(round), active, offset(round)});
-      if (c_.style == RopeStyle::neox)
+      if (c_.style == RopeStyle::neox) {
         spans.push_back({column(round) + turned, active, offset(round) + turned});
+      }
     }
     int rest = c_.d - c_.rotary;
     for (int round = 0; round < rounds(rest); ++round)
