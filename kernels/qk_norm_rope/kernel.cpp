@@ -7,6 +7,7 @@
 #include "tilewright/control.h"
 #include "tilewright/fragment.h"
 #include "tilewright/loaded_together.h"
+#include "tilewright/math.h"
 #include "tilewright/sync.h"
 #include "tilewright/thread.h"
 
@@ -34,11 +35,13 @@ struct Piece {
 
 class QkKernel {
  public:
-  QkKernel(const QkConfig& config, QkParameters tensors, const Value& eps, const Value& weight_bias)
+  QkKernel(const QkConfig& config, QkParameters tensors, const Value& eps, const Value& weight_bias,
+           const std::optional<Value>& attention_factor)
       : c_(config),
         t_(std::move(tensors)),
         eps_(eps),
         weight_bias_(weight_bias),
+        attention_factor_(attention_factor),
         lane_(linear_thread_idx() % config.lanes) {}
 
   /// Every lane takes part in the sum: heads that do not exist count as zeros. All loads are on
@@ -104,6 +107,7 @@ class QkKernel {
     if (slot_number) slot.emplace(cache_slot(*t_.key_cache, (*slot_number)[0].get()));
     for (Fragment& weight : weights)
       weight = factors(first, weight);
+    if (t_.inv_freq) turn = computed_turn(turn, (*position)[0]);
     turn.widen();
     for (int i = 0; i < c_.heads; ++i) {
       const std::vector<Piece>& pieces = heads[static_cast<std::size_t>(i)];
@@ -366,8 +370,28 @@ class QkKernel {
       Value first = (lane_ + round * c_.lanes) * count;
       Value active = head.exists && column(round) < turned;
       auto load_part = [&](const Value& from) { return load_if(active, angle(row, from), count); };
+      if (t_.inv_freq) {
+        turn.cosines.push_back(load_if(active, (*t_.inv_freq)(first), count));
+        continue;
+      }
       turn.cosines.push_back(load_part(first));
       turn.sines.push_back(load_part(first + c_.rotary / 2));
+    }
+    return turn;
+  }
+
+  /// From frequencies, which load_turn() takes for cosines: the angle is a product of two f32
+  /// numbers, as in a table of rope_table.
+  Turn computed_turn(const Turn& frequencies, const Value& stored) const {
+    const Value position = max(stored, constant(stored.type(), 0)).to(f32);
+    const auto scaled = [&](const Value& x) {
+      return attention_factor_ ? x * *attention_factor_ : x;
+    };
+    Turn turn;
+    for (const Fragment& frequency : frequencies.cosines) {
+      const Fragment angle = frequency * position;
+      turn.cosines.push_back(map(angle, [&](const Value& x) { return scaled(cos(x)); }));
+      turn.sines.push_back(map(angle, [&](const Value& x) { return scaled(sin(x)); }));
     }
     return turn;
   }
@@ -444,6 +468,7 @@ class QkKernel {
   QkConfig c_;
   QkParameters t_;
   Value eps_, weight_bias_;
+  std::optional<Value> attention_factor_;
   Value lane_;  // of the threads that share the head
 };
 
@@ -464,18 +489,20 @@ Traced QkPlan::trace(ptx::Target target) const {
                      const Maybe& positions, const Maybe& cos_sin, const Tensor& q_out,
                      const Tensor& k_out, const Maybe& v, const Maybe& slot_mapping,
                      const Maybe& key_cache, const Maybe& value_cache, const Maybe& k_scale,
-                     const Maybe& v_scale, const Value& eps, const Value& weight_bias) {
+                     const Maybe& v_scale, const Value& eps, const Value& weight_bias,
+                     const Maybe& inv_freq, const std::optional<Value>& attention_factor) {
     QkKernel(config,
              {q, k, q_weight, k_weight, positions, cos_sin, q_out, k_out, v, slot_mapping,
-              key_cache, value_cache, k_scale, v_scale},
-             eps, weight_bias)
+              key_cache, value_cache, k_scale, v_scale, inv_freq},
+             eps, weight_bias, attention_factor)
         .run();
   };
   ScalarArg real{f32, {}};
   return tilewright::trace(trace_options, body, args.q, args.k, args.q_weight, args.k_weight,
                            args.positions, args.cos_sin, args.q_out, args.k_out, args.v,
                            args.slot_mapping, args.key_cache, args.value_cache, args.k_scale,
-                           args.v_scale, real, real);
+                           args.v_scale, real, real, args.inv_freq,
+                           config.has_attention_factor ? std::optional(real) : std::nullopt);
 }
 
 }  // namespace tilewright

@@ -58,11 +58,18 @@ struct Checks {
 
   void rope() const {
     if (options.style == RopeStyle::none) return;
-    if (!t.positions || !t.cos_sin) fail("positions and cos_sin are needed for the rotation");
+    if (!t.positions || t.cos_sin.has_value() == t.inv_freq.has_value())
+      fail("positions and either cos_sin or inv_freq are needed for the rotation");
     const View& positions = *t.positions;
     if (!rows::is_index_type(positions.type))
       fail("positions has type " + std::string(name(positions.type)) + "; it must be s32 or s64");
     rows::check_vector(positions, "positions", t.q.shape[0], caller);
+    if (options.style == RopeStyle::interleaved && t.q.shape[2] % 2 != 0)
+      fail("q is " + to_string(t.q) + "; D must be even for the interleaved style");
+    if (t.inv_freq) {
+      frequencies(*t.inv_freq);
+      return;
+    }
     const View& table = *t.cos_sin;
     rows::check_real(table, "cos_sin", caller);
     std::string what = "cos_sin is " + to_string(table);
@@ -74,8 +81,16 @@ struct Checks {
     }
     if (table.shape[0] == 0 && t.q.shape[0] > 0) fail(what + "; it must have rows");
     if (table.stride[1] != 1) fail(what + "; its last stride must be 1");
-    if (options.style == RopeStyle::interleaved && t.q.shape[2] % 2 != 0)
-      fail("q is " + to_string(t.q) + "; D must be even for the interleaved style");
+  }
+
+  void frequencies(const View& view) const {
+    rows::check_type(view, "inv_freq", f32, caller);
+    const bool fits = view.rank == 1 && view.shape[0] >= 1 && 2 * view.shape[0] <= t.q.shape[2] &&
+                      (view.shape[0] == 1 || view.stride[0] == 1);
+    if (!fits) {
+      fail("inv_freq is " + to_string(view) + "; it must have 1 to " +
+           std::to_string(t.q.shape[2] / 2) + " contiguous elements, half of D at most");
+    }
   }
 
   void same_or_apart(const View& in, const char* in_name, const View& out,
@@ -113,6 +128,7 @@ struct Checks {
     read_only(t.k_weight, "k_weight");
     read_only(t.positions, "positions");
     read_only(t.cos_sin, "cos_sin");
+    read_only(t.inv_freq, "inv_freq");
     read_only(t.slot_mapping, "slot_mapping");
   }
 
@@ -121,6 +137,9 @@ struct Checks {
       fail("eps=" + std::to_string(options.eps) + "; it must be finite and at least 0");
     if (!std::isfinite(options.weight_bias))
       fail("weight_bias=" + std::to_string(options.weight_bias) + "; it must be finite");
+    if (!std::isfinite(options.attention_factor)) {
+      fail("attention_factor=" + std::to_string(options.attention_factor) + "; it must be finite");
+    }
   }
 };
 
@@ -165,7 +184,8 @@ std::string to_string(const QkConfig& c) {
          " t=" + std::to_string(c.threads) + "x" + std::to_string(c.heads) + "x" +
          std::to_string(c.resident) + (c.norm ? " norm " : " ") + style_text(c.style) +
          (c.round_between ? " round" : "") + (c.has_weight_bias ? " weight_bias" : "") +
-         (c.wide_index ? " wide" : "") + (c.early ? " early" : "") + (c.apart ? " apart" : "");
+         (c.has_attention_factor ? " attention_factor" : "") + (c.wide_index ? " wide" : "") +
+         (c.early ? " early" : "") + (c.apart ? " apart" : "");
 }
 
 QkPlan plan_qk(std::string_view op, const DeviceProperties& device, const QkTensors& tensors,
@@ -190,7 +210,11 @@ QkPlan plan_qk(std::string_view op, const DeviceProperties& device, const QkTens
   config.k_heads = static_cast<int>(tensors.k.shape[1]);
   if (tensors.v) config.v_heads = config.k_heads;
   config.d = static_cast<int>(tensors.q.shape[2]);
-  if (options.style != RopeStyle::none) config.rotary = static_cast<int>(tensors.cos_sin->shape[1]);
+  config.has_attention_factor = options.attention_factor != 1;
+  if (options.style != RopeStyle::none) {
+    config.rotary = static_cast<int>(tensors.inv_freq ? 2 * tensors.inv_freq->shape[0]
+                                                      : tensors.cos_sin->shape[1]);
+  }
   config.vector_elems = vector_elems(config, tensors.q.type);
   const bool codes = tensors.key_cache && (tensors.key_cache->type != tensors.q.type ||
                                            tensors.value_cache->type != tensors.q.type);
@@ -218,7 +242,8 @@ QkPlan plan_qk(std::string_view op, const DeviceProperties& device, const QkTens
                rows_of(plan.tensors.key_cache),
                rows_of(plan.tensors.value_cache),
                fixed(tensors.k_scale),
-               fixed(tensors.v_scale)};
+               fixed(tensors.v_scale),
+               fixed(tensors.inv_freq)};
   plan.launch.grid.x =
       rows::row_blocks(head_count / config.heads, config.threads / config.lanes, caller);
   if (config.apart) {
@@ -238,6 +263,7 @@ std::string QkPlan::key() const {
         &args.key_cache, &args.value_cache, &args.k_scale, &args.v_scale}) {
     text += " | " + rows::key_text(*arg);
   }
+  if (args.inv_freq) text += " | frequencies " + to_string(*args.inv_freq);
   return text;
 }
 
@@ -262,6 +288,8 @@ Parameters QkPlan::parameters() const {
   add(args.v_scale, tensors.v_scale);
   parameters.add(options.eps);
   parameters.add(options.weight_bias);
+  add(args.inv_freq, tensors.inv_freq);
+  if (config.has_attention_factor) parameters.add(options.attention_factor);
   return parameters;
 }
 

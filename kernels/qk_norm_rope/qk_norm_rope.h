@@ -39,6 +39,7 @@ struct QkArguments {
   std::optional<T> value_cache = {};
   std::optional<T> k_scale = {};  ///< [1] or [Hk] f32: divides keys for codes; absent: 1
   std::optional<T> v_scale = {};
+  std::optional<T> inv_freq = {};  ///< instead of cos_sin: [R / 2] f32, angles over positions
 };
 using QkTensors = QkArguments<View>;
 
@@ -47,6 +48,7 @@ struct QkOptions {
   RopeStyle style = RopeStyle::none;
   float eps = 1e-6f;                            ///< finite, at least 0
   float weight_bias = 0.0f;                     ///< added to the weights in f32
+  float attention_factor = 1.0f;                ///< of cosines and sines, with inv_freq
   bool round_between = false;                   ///< round to q's type between norm and rotation
   CacheLayout cache_layout = CacheLayout::nhd;  ///< nhd or hnd
 };
@@ -57,7 +59,8 @@ struct QkConfig {
   RopeStyle style = RopeStyle::none;
   bool round_between = false;
   bool has_weight_bias = false;
-  bool wide_index = false;  ///< heads of all tokens are counted in s64
+  bool has_attention_factor = false;  ///< other than 1
+  bool wide_index = false;            ///< heads of all tokens are counted in s64
   int q_heads = 0, k_heads = 0;
   int v_heads = 0;  ///< k_heads with a cache to write, else 0
   int heads_of_token() const { return q_heads + k_heads + v_heads; }

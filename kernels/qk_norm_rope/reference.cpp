@@ -6,6 +6,7 @@
 #include "kernels/rows/reference.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tilewright {
 namespace {
@@ -27,11 +28,26 @@ std::vector<double> doubles_of(const HostTensors& tensors, const char* name) {
   return array == nullptr ? std::vector<double>{} : to_doubles(*array);
 }
 
+/// What a row of a table would be: cosines, then sines.
+std::vector<double> turn_of(const QkOptions& options, const std::vector<double>& frequencies,
+                            double position) {
+  const std::size_t half = frequencies.size();
+  const auto factor = static_cast<double>(options.attention_factor);
+  std::vector<double> turn(2 * half);
+  for (std::size_t i = 0; i < half; ++i) {
+    const float angle = static_cast<float>(position) * static_cast<float>(frequencies[i]);
+    turn[i] = std::cos(static_cast<double>(angle)) * factor;
+    turn[half + i] = std::sin(static_cast<double>(angle)) * factor;
+  }
+  return turn;
+}
+
 Array heads_reference(const QkOptions& options, const HostTensors& tensors, const Array& in,
                       const std::string& out, const char* weight) {
   std::vector<double> weights = doubles_of(tensors, weight);
   std::vector<double> positions = doubles_of(tensors, "positions");
   std::vector<double> table = doubles_of(tensors, "cos_sin");
+  std::vector<double> frequencies = doubles_of(tensors, "inv_freq");
   std::vector<double> values = to_doubles(in);
   auto d = static_cast<std::size_t>(in.shape[2]);
   std::size_t token_elems = d * static_cast<std::size_t>(in.shape[1]);
@@ -46,8 +62,13 @@ Array heads_reference(const QkOptions& options, const HostTensors& tensors, cons
       }
     }
     if (options.style == RopeStyle::none) continue;
+    const double position = std::max(0.0, positions[at / token_elems]);
+    if (!frequencies.empty()) {
+      rotate(options.style, turn_of(options, frequencies, position), head);
+      continue;
+    }
     auto width = static_cast<std::size_t>(tensors.at("cos_sin").shape[1]);
-    auto row = static_cast<std::size_t>(std::max(0.0, positions[at / token_elems]));
+    auto row = static_cast<std::size_t>(position);
     rotate(options.style, std::span(table).subspan(row * width, width), head);
   }
   return make_array(out, f64, in.shape, values);

@@ -43,9 +43,20 @@ constexpr TensorSpec kPositions{.name = "positions",
                                 .doc = "below P; negative ones count as 0"};
 constexpr TensorSpec kCosSin{.name = "cos_sin",
                              .role = Role::input,
+                             .presence = Presence::optional,
                              .shape = "P,R",
                              .types = kReals,
-                             .doc = "R / 2 cosines, then R / 2 sines of each position"};
+                             .doc =
+                                 "R / 2 cosines, then R / 2 sines of each position; this or "
+                                 "inv_freq"};
+constexpr TensorSpec kInvFreq{.name = "inv_freq",
+                              .role = Role::input,
+                              .presence = Presence::optional,
+                              .shape = "F",
+                              .types = kF32,
+                              .doc =
+                                  "instead of cos_sin, R / 2 frequencies: angles are position "
+                                  "inv_freq in f32, of any position"};
 constexpr TensorSpec kQOut{.name = "q_out",
                            .role = Role::output,
                            .presence = Presence::optional,
@@ -102,8 +113,8 @@ constexpr TensorSpec kValueCache{.name = "value_cache",
 constexpr std::array kNormTensors{kQ, kK, kQWeight, kKWeight, kQOut, kKOut};
 constexpr std::array kNormRopeTensors{kQ,        kK,          kQWeight, kKWeight, kPositions,
                                       kCosSin,   kQOut,       kKOut,    kV,       kSlotMapping,
-                                      kKeyCache, kValueCache, kKScale,  kVScale};
-constexpr std::array kRopeTensors{kQ, kK, kPositions, kCosSin, kQOut, kKOut};
+                                      kKeyCache, kValueCache, kKScale,  kVScale,  kInvFreq};
+constexpr std::array kRopeTensors{kQ, kK, kPositions, kCosSin, kQOut, kKOut, kInvFreq};
 
 constexpr OptionSpec kEps{.name = "eps",
                           .type = OptionType::real,
@@ -122,6 +133,10 @@ constexpr OptionSpec kBetweenOption{.name = "between",
                                     .default_text = "keep_f32",
                                     .words = kBetween,
                                     .doc = "whether the norm is rounded before the rotation"};
+constexpr OptionSpec kAttentionFactor{.name = "attention_factor",
+                                      .type = OptionType::real,
+                                      .default_text = "1",
+                                      .doc = "inv_freq: a factor of cosines and sines, for YaRN"};
 constexpr std::array<std::string_view, 2> kCacheLayouts{"nhd", "hnd"};
 constexpr OptionSpec kCacheLayout{
     .name = "cache_layout",
@@ -130,9 +145,9 @@ constexpr OptionSpec kCacheLayout{
     .words = kCacheLayouts,
     .doc = "nhd: [pages, page size, HK, D]; hnd: [pages, HK, page size, D]"};
 constexpr std::array kNormOptions{kEps, kWeightBiasOption};
-constexpr std::array kNormRopeOptions{kEps, kWeightBiasOption, kStyle, kBetweenOption,
-                                      kCacheLayout};
-constexpr std::array kRopeOptions{kStyle};
+constexpr std::array kNormRopeOptions{kEps,           kWeightBiasOption, kStyle,
+                                      kBetweenOption, kCacheLayout,      kAttentionFactor};
+constexpr std::array kRopeOptions{kStyle, kAttentionFactor};
 
 constexpr std::array<std::string_view, 4> kNormProblems{
     "T=8192,HQ=32,HK=4,D=128,q=bf16,k=bf16,q_weight=bf16,k_weight=bf16",
@@ -169,6 +184,9 @@ QkOptions options_of(const Arguments& arguments) {
   }
   if constexpr (K != Kind::norm) {
     options.style = arguments.text("style") == "neox" ? RopeStyle::neox : RopeStyle::interleaved;
+    if (arguments.find("inv_freq") == nullptr)
+      refuse_idle(arguments, "attention_factor", "without inv_freq");
+    options.attention_factor = static_cast<float>(arguments.real("attention_factor"));
   }
   if constexpr (K == Kind::norm_rope) {
     options.round_between = arguments.text("between") == "round";
@@ -193,7 +211,8 @@ QkTensors tensors_of(const Arguments& arguments) {
   }
   if constexpr (K != Kind::norm) {
     tensors.positions = arguments.tensor("positions");
-    tensors.cos_sin = arguments.tensor("cos_sin");
+    tensors.cos_sin = optional_view(arguments, "cos_sin");
+    tensors.inv_freq = optional_view(arguments, "inv_freq");
   }
   if constexpr (K == Kind::norm_rope) {
     tensors.v = optional_view(arguments, "v");
@@ -262,8 +281,8 @@ std::int64_t bytes(const Arguments& arguments) {
         bits(tensors.key_cache->type) / 8 + bits(tensors.value_cache->type) / 8;
     total += size_bytes(*tensors.v) + size(*tensors.v) * codes;
   }
-  for (const std::optional<View>& view :
-       {tensors.q_weight, tensors.k_weight, tensors.positions, tensors.slot_mapping}) {
+  for (const std::optional<View>& view : {tensors.q_weight, tensors.k_weight, tensors.positions,
+                                          tensors.slot_mapping, tensors.inv_freq}) {
     if (view) total += size_bytes(*view);
   }
   if (tensors.cos_sin) {
@@ -279,6 +298,21 @@ std::vector<Traced> trace(const Arguments& arguments, ptx::Target target) {
   std::vector<Traced> traced;
   traced.push_back(plan_of<K>(traced_device(), arguments).trace(target));
   return traced;
+}
+
+/// Rows of the table, or positions of common models.
+std::int64_t positions_of(const Problem& problem) {
+  for (const auto& [name, value] : problem.sizes) {
+    if (name == "P") return std::max<std::int64_t>(1, value);
+  }
+  return 40960;
+}
+/// theta^(-2 i / R) for theta = 10^6.
+void fill_frequencies(Array& array) {
+  std::vector<double> values;
+  for (std::int64_t i = 0; i < array.shape[0]; ++i)
+    values.push_back(std::pow(1e6, -static_cast<double>(i) / static_cast<double>(array.shape[0])));
+  array = make_array(array.name, array.type, array.shape, values);
 }
 
 /// Positions one after another, from the start again after the last, and pages all over a cache.
@@ -299,8 +333,9 @@ void fill_positions(const Problem& problem, std::vector<Array>& inputs) {
     }
     if (input.name == "k_scale" || input.name == "v_scale")
       input = make_array(input.name, f32, {1}, std::vector<double>{0.0625});
+    if (input.name == "inv_freq") fill_frequencies(input);
     if (input.name != "positions") continue;
-    const std::int64_t count = std::max<std::int64_t>(1, problem.size("P"));
+    const std::int64_t count = positions_of(problem);
     std::vector<double> values;
     for (std::int64_t i = 0; i < input.shape[0]; ++i)
       values.push_back(static_cast<double>(i % count));
@@ -311,7 +346,7 @@ void fill_positions(const Problem& problem, std::vector<Array>& inputs) {
 /// Of the positions that are known here: a kernel would read beyond the table.
 void check_contents(const Arguments& arguments, std::span<const Array> inputs) {
   const Array* positions = find_input(inputs, "positions");
-  if (positions == nullptr) return;
+  if (positions == nullptr || arguments.find("cos_sin") == nullptr) return;
   const std::int64_t most = arguments.size("P");
   if (most == 0) return;  // refused whatever the positions are
   const std::vector<double> all = to_doubles(*positions);
@@ -355,7 +390,8 @@ constexpr Operator kQkNormRope = make_operator<Kind::norm_rope>(
     kNormRopeTensors, kNormRopeOptions, kNormRopeProblems);
 constexpr Operator kRope = make_operator<Kind::rope>(
     "(a, b) = (a cos - b sin, b cos + a sin) for the pairs of the first R elements of each head",
-    "Rotary position embedding of Q and K by a table.", kRopeTensors, kRopeOptions, kRopeProblems);
+    "Rotary position embedding of Q and K, by a table or by frequencies.", kRopeTensors,
+    kRopeOptions, kRopeProblems);
 
 }  // namespace
 

@@ -109,6 +109,47 @@ TEST_F(QkNormRope, RotatesAPartOfTheHead) {
   }
 }
 
+TEST_F(QkNormRope, ComputesAngles) {
+  const auto with_frequencies = [](std::vector<Array> all, std::int64_t width, Type index) {
+    const std::vector<double> positions{0, 131071, 1048575, -1, 8191};
+    all.push_back(make_array("positions", index, {5}, positions));
+    std::vector<double> frequencies;
+    for (std::int64_t i = 0; i < width / 2; ++i)
+      frequencies.push_back(
+          std::pow(5e5, -2.0 * static_cast<double>(i) / static_cast<double>(width)));
+    all.push_back(make_array("inv_freq", f32, {width / 2}, frequencies));
+    return all;
+  };
+  for (const char* style : {"neox", "interleaved"}) {
+    for (Type type : {bf16, f32}) {
+      const Heads h{.tokens = 5, .d = 96};
+      for (std::int64_t width : {2, 6, 32, 96}) {
+        run(rope, with_frequencies(heads(type, h), width, s32), {{"style", style}});
+        run(norm_rope, with_frequencies(with_weights(type, h, type), width, s64),
+            {{"style", style}, {"attention_factor", "1.25"}});
+      }
+    }
+  }
+  run_candidates(rope, with_frequencies(heads(bf16, {.tokens = 5, .d = 64}), 64, s64));
+}
+
+TEST_F(QkNormRope, TakesOneSourceOfAngles) {
+  std::vector<Array> both = with_table(heads(bf16, {}), 64);
+  std::vector<Array> none = both;
+  remove(none, "cos_sin");
+  const std::string why =
+      "rope: positions and either cos_sin or inv_freq are needed for the rotation";
+  EXPECT_EQ(refusal(rope, none), why);
+  EXPECT_EQ(refusal(rope, both, {{"attention_factor", "2"}}),
+            "rope: attention_factor=2 without inv_freq");
+  both.push_back(random("inv_freq", f32, {32}));
+  EXPECT_EQ(refusal(rope, both), why);
+  none.push_back(random("inv_freq", f32, {65}));
+  EXPECT_EQ(
+      refusal(rope, none),
+      "rope: inv_freq is f32[65]; it must have 1 to 64 contiguous elements, half of D at most");
+}
+
 TEST_F(QkNormRope, TakesTablesAndPositionsOfAllTypes) {
   for (Type type : {bf16, f16, f32}) {
     for (Type index : {s32, s64})
