@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device side of qk_norm, qk_norm_rope and rope.
 #include "kernels/qk_norm_rope/qk_norm_rope.h"
+#include "kernels/qk_norm_rope/rope_turn.h"
 #include "kernels/reshape_and_cache/cache_codes.h"
 #include "kernels/rows/row_threads.h"
 #include "kernels/rows/row_tree.h"
 #include "tilewright/control.h"
 #include "tilewright/fragment.h"
 #include "tilewright/loaded_together.h"
-#include "tilewright/math.h"
 #include "tilewright/sync.h"
 #include "tilewright/thread.h"
 
@@ -98,7 +98,7 @@ class QkKernel {
     std::vector<Fragment> weights = load_weights(first, spans);
     std::optional<Fragment> slot_number;
     if (t_.slot_mapping) slot_number.emplace(load_of_token(*t_.slot_mapping, first));
-    Turn turn;
+    RopeTurn turn;
     if (position) turn = load_turn(first, (*position)[0]);
     if (c_.early) load_before(heads, weights);
     // Or else the assembler keeps the last load of the heads back until the position is there.
@@ -107,7 +107,7 @@ class QkKernel {
     if (slot_number) slot.emplace(cache_slot(*t_.key_cache, (*slot_number)[0].get()));
     for (Fragment& weight : weights)
       weight = factors(first, weight);
-    if (t_.inv_freq) turn = computed_turn(turn, (*position)[0]);
+    if (t_.inv_freq) turn = computed_turn(turn.cosines, (*position)[0], attention_factor_);
     turn.widen();
     for (int i = 0; i < c_.heads; ++i) {
       const std::vector<Piece>& pieces = heads[static_cast<std::size_t>(i)];
@@ -115,18 +115,6 @@ class QkKernel {
       if (slot) store_in_cache(first.next(i), pieces, stored, *slot);
     }
   }
-
-  /// Cosines and sines of the thread's rotated pieces: one of each a pair of pieces (neox) or a
-  /// piece (interleaved).
-  struct Turn {
-    std::vector<Fragment> cosines, sines;
-    void widen() {
-      for (std::vector<Fragment>* each : {&cosines, &sines}) {
-        for (Fragment& fragment : *each)
-          fragment = fragment.to(f32);
-      }
-    }
-  };
 
   /// Accesses of a thread that together cover `elems` elements of the head.
   int rounds(int elems) const {
@@ -225,7 +213,7 @@ class QkKernel {
 
   /// Returns what it stored, one fragment a piece. Values are not stored.
   std::vector<Fragment> finish(const Head& head, const std::vector<Piece>& pieces,
-                               const std::vector<Fragment>& weights, const Turn& turn) const {
+                               const std::vector<Fragment>& weights, const RopeTurn& turn) const {
     std::vector<Fragment> wide;
     wide.reserve(pieces.size());
     for (const Piece& piece : pieces)
@@ -361,9 +349,9 @@ class QkKernel {
                   table.alignment_bytes())(0);
   }
 
-  Turn load_turn(const Head& head, const Value& stored) const {
+  RopeTurn load_turn(const Head& head, const Value& stored) const {
     const Value row = row_of_angles(stored);
-    Turn turn;
+    RopeTurn turn;
     int turned = turned_elems();
     int count = c_.style == RopeStyle::neox ? c_.vector_elems : c_.vector_elems / 2;
     for (int round = 0; round < rounds(turned); ++round) {
@@ -376,22 +364,6 @@ class QkKernel {
       }
       turn.cosines.push_back(load_part(first));
       turn.sines.push_back(load_part(first + c_.rotary / 2));
-    }
-    return turn;
-  }
-
-  /// From frequencies, which load_turn() takes for cosines: the angle is a product of two f32
-  /// numbers, as in a table of rope_table.
-  Turn computed_turn(const Turn& frequencies, const Value& stored) const {
-    const Value position = max(stored, constant(stored.type(), 0)).to(f32);
-    const auto scaled = [&](const Value& x) {
-      return attention_factor_ ? x * *attention_factor_ : x;
-    };
-    Turn turn;
-    for (const Fragment& frequency : frequencies.cosines) {
-      const Fragment angle = frequency * position;
-      turn.cosines.push_back(map(angle, [&](const Value& x) { return scaled(cos(x)); }));
-      turn.sines.push_back(map(angle, [&](const Value& x) { return scaled(sin(x)); }));
     }
     return turn;
   }
@@ -436,7 +408,7 @@ class QkKernel {
     }
   }
 
-  void rotate(std::vector<Fragment>& head, const Turn& turn) const {
+  void rotate(std::vector<Fragment>& head, const RopeTurn& turn) const {
     for (std::size_t round = 0; round < turn.cosines.size(); ++round) {
       if (c_.style == RopeStyle::neox) {
         rotate_pair(head[2 * round], head[2 * round + 1], turn, round);
@@ -446,7 +418,8 @@ class QkKernel {
     }
   }
 
-  void rotate_pair(Fragment& first, Fragment& second, const Turn& turn, std::size_t round) const {
+  void rotate_pair(Fragment& first, Fragment& second, const RopeTurn& turn,
+                   std::size_t round) const {
     const Fragment& cosine = turn.cosines[round];
     const Fragment& sine = turn.sines[round];
     Fragment a = first * cosine + second * sine * -1.0f;
@@ -454,7 +427,7 @@ class QkKernel {
     first = a;
   }
 
-  void rotate_neighbours(Fragment& piece, const Turn& turn, std::size_t round) const {
+  void rotate_neighbours(Fragment& piece, const RopeTurn& turn, std::size_t round) const {
     Fragment turned(f32, piece.size());
     for (int i = 0; i < piece.size() / 2; ++i) {
       Value cosine = turn.cosines[round][i], sine = turn.sines[round][i];
