@@ -196,9 +196,10 @@ class QkKernel {
       }
     }
     int rest = c_.d - c_.rotary;
-    for (int round = 0; round < rounds(rest); ++round)
+    for (int round = 0; round < rounds(rest); ++round) {
       spans.push_back({column(round) + c_.rotary, head.exists && column(round) < rest,
                        offset(round) + c_.rotary});
+    }
     return spans;
   }
 
