@@ -21,7 +21,7 @@ using Config = std::array<int, kMaxNumbers>;
 
 enum class Match : std::uint8_t {
   exact,   ///< a record serves equal values only: widths, bits of an element
-  nearest  ///< the record with the least |log2(value / recorded)| serves: numbers of rows
+  nearest  ///< the least |log2(value / recorded)|, up to 3, serves: numbers of rows
 };
 
 /// Something that the choice may depend on.

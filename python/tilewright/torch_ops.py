@@ -22,7 +22,12 @@ def _made(schema):
     if all(each["role"] == "output" for each in schema["tensors"]):
         return []  # nothing tells where to make them
     return [each["name"] for each in schema["tensors"]
-            if (each["role"] == "inout") == each["optional"] and each["role"] != "input"]
+            if (each["role"] == "inout") == each["optional"] and each["role"] != "input" and not _is_counter(each)]
+
+
+def _is_counter(tensor):
+    """What launches add to: it has to be given to be of use."""
+    return tensor["role"] == "inout" and tensor["optional"] and tensor["shape"] == "1"
 
 
 def _is_keyword(tensor):

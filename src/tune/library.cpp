@@ -71,14 +71,20 @@ std::vector<Choice> choices_of(const std::vector<Record>& records, const Space& 
   return choices;
 }
 
-/// Infinity where an exact key differs; infinity or NaN between 0 and another number.
+/// What a record has measured says little of problems that are further away than this.
+constexpr double kNear = 3.0;  // powers of two
+
+/// Infinity where an exact key differs or another one is far; infinity or NaN between 0 and another
+/// number.
 double distance(const Space& space, const Key& asked, const Logarithms& logarithms,
                 const Choice& choice) {
   double sum = 0;
   for (std::size_t i = 0; i < space.keys.size(); ++i) {
     if (asked[i] == choice.key[i]) continue;
     if (space.keys[i].match == Match::exact) return std::numeric_limits<double>::infinity();
-    sum += std::fabs(logarithms[i] - choice.logarithms[i]);
+    const double apart = std::fabs(logarithms[i] - choice.logarithms[i]);
+    if (apart > kNear) return std::numeric_limits<double>::infinity();
+    sum += apart;
   }
   return sum;
 }

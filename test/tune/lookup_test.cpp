@@ -67,7 +67,7 @@ class UserDirectory {
 
 std::string error_of(const Library& library, const Space& space = kSpace) {
   try {
-    (void)library.find(space, big_device(), {4096, 1});
+    (void)library.find(space, big_device(), {4096, 2});
   } catch (const Error& error) {
     return error.message();
   }
@@ -80,12 +80,18 @@ TEST(Lookup, TakesTheRecordOfTheNearestRowCount) {
   const struct {
     std::int64_t rows;
     int threads;
-  } cases[] = {{1, 32}, {16, 32}, {127, 32}, {128, 32}, {129, 64}, {1024, 64}, {1 << 20, 64}};
+  } cases[] = {{2, 32}, {16, 32}, {127, 32}, {128, 32}, {129, 64}, {1024, 64}, {8192, 64}};
   for (const auto& each : cases) {  // 128 is as far from 16 as from 1024: the smaller one serves
     const std::optional<Config> found = library.find(kSpace, device, {4096, each.rows});
     ASSERT_TRUE(found.has_value()) << each.rows;
     EXPECT_EQ((*found)[0], each.threads) << each.rows;
   }
+}
+
+TEST(Lookup, HasNothingBeyondAFactorOfEight) {
+  const Library library = shipped_library();
+  for (std::int64_t rows : {1, 8193, 1 << 20})
+    EXPECT_EQ(library.find(kSpace, big_device(), {4096, rows}), std::nullopt) << rows;
 }
 
 TEST(Lookup, NeedsEqualExactKeys) {
