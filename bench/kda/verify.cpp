@@ -219,7 +219,7 @@ class Bench {
     return list;
   }
 
-  /// Restores conv_state, runs, compares with the first run, over and over.
+  /// Of each tiling: launched over and over, compared with the first launch.
   void repeats() {
     Shape shape{4, 2, 3};
     std::vector<Row> rows;
@@ -227,40 +227,17 @@ class Bench {
       pool_.clear();
       tw::KdaConvVerifyTensors set = take_set(pool_, shape);
       fill_random(set);
-      tw::View count = pool_.take(tw::u64, {1});
-      tw::fill(count.address, std::byte{0}, 8, stream_);
-      tw::View initial = pool_.take(tw::f32, {tw::size(set.conv_state)});
-      tw::copy_on_device(initial.address, set.conv_state.address, tw::size_bytes(initial), stream_);
       tw::PreparedLaunch op = prepare(
           device_, tw::plan_kda_conv_verify(device_.properties(), set, options_of_bench(), tiling));
-      op.launch(stream_);
-      std::vector<tw::PreparedLaunch> checks;
+      std::vector<tw::tune::Session::Place> written;
       for (const tw::View& view : {set.out, *set.intermediate_states_buffer,
-                                   *set.intermediate_conv_window, set.conv_state}) {
-        const std::int64_t bytes = tw::size_bytes(view);
-        tw::View first = pool_.take(tw::s32, {bytes / 4});
-        tw::copy_on_device(first.address, view.address, bytes, stream_);
-        checks.push_back(tw::tune::prepare_comparison(device_, view.address, first.address, bytes,
-                                                      count.address));
-      }
-      constexpr int kInGraph = 100;
-      tw::Graph graph = tw::Graph::capture(stream_, [&] {
-        for (int i = 0; i < kInGraph; ++i) {
-          tw::copy_on_device(set.conv_state.address, initial.address, tw::size_bytes(initial),
-                             stream_);
-          op.launch(stream_);
-          for (const tw::PreparedLaunch& check : checks)
-            check.launch(stream_);
-        }
-      });
-      for (int done = 0; done < options_.repeats; done += kInGraph)
-        graph.launch(stream_);
-      stream_.synchronize();
-      std::vector<std::byte> bytes(8);
-      tw::copy_to_host(bytes, count.address, stream_);
-      stream_.synchronize();
+                                   *set.intermediate_conv_window, set.conv_state})
+        written.push_back({"", view.address, tw::size_bytes(view)});
+      const tw::tune::Repeats repeats = tw::tune::repeat(
+          stream_, written, [&] { op.launch(stream_); }, options_.repeats);
       std::uint64_t different = 0;
-      std::memcpy(&different, bytes.data(), 8);
+      for (const tw::tune::Repeats::Difference& each : repeats.differences)
+        different += each.count;
       Row row{"repeats " + name_of(shape),
               0,
               {{"repeats", static_cast<double>(options_.repeats)},

@@ -33,8 +33,8 @@ constexpr std::array<tune::Knob, 4> kKnobs{
     {{"lanes", kLanes}, {"threads", kThreads}, {"heads", kHeads}, {"resident", kResident}}};
 constexpr std::array<tune::Reducible, 2> kReducible{{{"T", 67}, {"P", 500}}};
 
-/// Rotations take two accesses a thread, which hold both of a pair. Norms alone take one: searches
-/// on an H200 over 1 to 16384 tokens found that faster by 4 % for heads of 128, 9 % for 64.
+/// Rotations take two accesses a thread, which hold both of a pair. Norms alone take one, which
+/// searches on an H200 over 1 to 16384 tokens preferred.
 tune::Config standard(const DeviceProperties&, const tune::Key& key) {
   const auto [bits, d, rotary, access, q_heads, k_heads, cache, tokens] = key;
   const std::int64_t accesses = rows::ceil_div(d, access);
@@ -132,7 +132,7 @@ void choose_threads(std::string_view op, const DeviceProperties& device, const Q
   const std::int64_t needed = waves(device, config, q.shape[0]);
   if (needed > kFewWaves) return;
   config.early = needed <= 1 && config.style == RopeStyle::none;
-  // Blocks of a warp were slower by 2 to 15 % on an H200, but for rotations alone of few tokens.
+  // Blocks of a warp were slower on an H200 (few_tokens.json), but for rotations alone of few.
   const bool rotates_few = needed <= 1 && !config.norm;
   set_apart(tensors, rotates_few ? kWarp : 2 * kWarp, config);
   if (config.apart && needed <= 1) set_narrow(config);

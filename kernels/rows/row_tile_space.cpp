@@ -22,7 +22,7 @@ constexpr std::array<tune::Reducible, 2> kReducible{{{"T", 67}, {"V", 1000}}};
 tune::Config standard(const DeviceProperties&, const tune::Key&) { return {128, 1}; }
 
 /// Rows that an index names come faster two accesses at a time, once every multiprocessor has many
-/// blocks: 16384 rows of 7168 bf16 took 115.0 us on an H200, 121.5 with one.
+/// blocks (gather_accesses.json).
 tune::Config standard_several(const DeviceProperties& device, const tune::Key& key) {
   constexpr int kBlock = 128;
   constexpr std::int64_t kManyBlocks = 16;  // of a multiprocessor

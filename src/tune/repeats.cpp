@@ -17,8 +17,8 @@ namespace tilewright::tune {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr std::int64_t kInGraph = 100;  // launches
-constexpr std::int64_t kGraphsQueued = 50;
+constexpr std::int64_t kInGraph = 100;      // launches
+constexpr std::int64_t kGraphsQueued = 50;  // before the host waits
 
 /// A tensor that a launch writes, as it was before and after the first one.
 struct Written {
@@ -50,7 +50,8 @@ PreparedLaunch prepare_comparison(const Device& device, DeviceAddress a, DeviceA
   const std::array<std::int64_t, 1> shape{words ? size_bytes / 4 : size_bytes}, one{1};
   const View first = make_view(a, type, shape), second = make_view(b, type, shape);
   const View sum = make_view(count, u64, one);
-  const TensorArg arg = tensor_arg(first, {.extents = 1}), sum_arg = tensor_arg(sum);
+  const TensorArg arg = tensor_arg(first, {.extents = 1});
+  const TensorArg second_arg = tensor_arg(second, {.extents = 1}), sum_arg = tensor_arg(sum);
   const auto body = [](const Tensor& x, const Tensor& y, const Tensor& differing) {
     const Value i = block_idx().x.to(s64) * kThreads + thread_idx().x.to(s64);
     if_(i < to_value(size(x.shape()[0])).to(s64), [&] {
@@ -62,10 +63,10 @@ PreparedLaunch prepare_comparison(const Device& device, DeviceAddress a, DeviceA
       compile(device, trace({.name = words ? "differing_words" : "differing_bytes",
                              .target = device.target(),
                              .block = {kThreads, 1, 1}},
-                            body, arg, arg, sum_arg));
+                            body, arg, second_arg, sum_arg));
   Parameters parameters;
   pack(parameters, arg, first);
-  pack(parameters, arg, second);
+  pack(parameters, second_arg, second);
   pack(parameters, sum_arg, sum);
   LaunchConfig config;
   config.grid.x = static_cast<int>((shape[0] + kThreads - 1) / kThreads);
@@ -73,21 +74,15 @@ PreparedLaunch prepare_comparison(const Device& device, DeviceAddress a, DeviceA
   return kernel.prepare(config, parameters);
 }
 
-Repeats repeat(const Stream& stream, const Inputs& inputs, const std::vector<std::string>& wanted,
-               std::int64_t times) {
+Repeats repeat(const Stream& stream, std::span<const Session::Place> places,
+               const std::function<void()>& launch, std::int64_t times) {
   const Device& device = stream.device();
-  if (device.kind() != DeviceKind::cuda) {
-    throw Error(
-        ErrorKind::unsupported,
-        "repeat: " + device.id() + " gives the same bits for the same seed; use a cuda device");
-  }
-  const Session session(device, inputs, wanted);
   std::vector<Written> written;
-  for (const Session::Place& place : session.written()) {
+  for (const Session::Place& place : places) {
     if (place.size_bytes > 0)
       written.emplace_back(stream, place.name, place.address, place.size_bytes);
   }
-  session.launch(stream);
+  launch();
   const Buffer counts(device,
                       static_cast<std::int64_t>(std::max<std::size_t>(written.size(), 1) * 8));
   counts.fill(std::byte{0});
@@ -101,7 +96,7 @@ Repeats repeat(const Stream& stream, const Inputs& inputs, const std::vector<std
   const auto once = [&] {
     for (const Written& each : written)
       each.restore(stream);
-    session.launch(stream);
+    launch();
     for (const PreparedLaunch& comparison : comparisons)
       comparison.launch(stream);
   };
@@ -124,6 +119,19 @@ Repeats repeat(const Stream& stream, const Inputs& inputs, const std::vector<std
     if (found[i] != 0) repeats.differences.push_back({written[i].name, found[i]});
   }
   return repeats;
+}
+
+Repeats repeat(const Stream& stream, const Inputs& inputs, const std::vector<std::string>& wanted,
+               std::int64_t times) {
+  const Device& device = stream.device();
+  if (device.kind() != DeviceKind::cuda) {
+    throw Error(
+        ErrorKind::unsupported,
+        "repeat: " + device.id() + " gives the same bits for the same seed; use a cuda device");
+  }
+  const Session session(device, inputs, wanted);
+  return repeat(
+      stream, session.written(), [&] { session.launch(stream); }, times);
 }
 
 }  // namespace tilewright::tune

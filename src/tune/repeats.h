@@ -7,6 +7,8 @@
 #include "tune/session.h"
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,14 +24,21 @@ struct Repeats {
   /// An output that was not always the same.
   struct Difference {
     std::string output;
-    std::uint64_t count = 0;  ///< of words that differed, over all launches
+    /// Over all launches: words that differed, by prepare_comparison(); where another compares
+    /// whole outputs, launches.
+    std::uint64_t count = 0;
   };
   std::vector<Difference> differences;
 };
 
-/// Launches `times` times more on the GPU, most of it from graphs, and compares there. Before each
-/// launch, outputs and what changes in place are as before the first; the workspace is left as it
-/// is. Throws Error(unsupported) on an emulated device, whose schedules repeat by their seed.
+/// Calls `launch`, which queues work on `stream`, and then `times` times more, most of it from
+/// graphs, and compares what it wrote with what the first one wrote, on the device. Before each,
+/// what is `written` is as before the first.
+Repeats repeat(const Stream& stream, std::span<const Session::Place> written,
+               const std::function<void()>& launch, std::int64_t times);
+
+/// The same of an operator on a GPU; the workspace is left as it is. Throws Error(unsupported) on
+/// an emulated device, whose schedules repeat by their seed.
 Repeats repeat(const Stream& stream, const Inputs& inputs, const std::vector<std::string>& wanted,
                std::int64_t times);
 
