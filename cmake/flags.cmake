@@ -9,6 +9,8 @@ target_compile_options(tilewright_flags INTERFACE
   -Wnon-virtual-dtor -Wimplicit-fallthrough -ffp-contract=off
   # g++ 12 sees overlapping copies in std::string's operator+ (GCC bug 105651, mended in 13).
   $<$<AND:$<CXX_COMPILER_ID:GNU>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,13>>:-Wno-restrict>
+  # Of sources compiled together, g++ takes all but the outer file for headers.
+  $<$<AND:$<BOOL:${CMAKE_UNITY_BUILD}>,$<CXX_COMPILER_ID:GNU>>:-Wno-subobject-linkage>
   $<$<BOOL:${TILEWRIGHT_WERROR}>:-Werror>)
 if(TILEWRIGHT_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)

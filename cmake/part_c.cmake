@@ -2,6 +2,7 @@
 # The C interface: a shared library that exports the functions of include/tilewright.h and nothing else.
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/c/*.cpp)
 add_library(tilewright_c SHARED ${sources})
+tilewright_unity(tilewright_c)
 target_include_directories(tilewright_c PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_compile_definitions(tilewright_c PRIVATE TILEWRIGHT_VERSION="${PROJECT_VERSION}")
 target_link_libraries(tilewright_c PRIVATE tilewright_library tilewright_flags)

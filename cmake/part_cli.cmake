@@ -11,6 +11,7 @@ endif()
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cli/*.cpp)
 list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
 add_library(tilewright_cli STATIC ${sources})
+tilewright_unity(tilewright_cli)
 target_include_directories(tilewright_cli PUBLIC ${PROJECT_SOURCE_DIR}/src)
 target_include_directories(tilewright_cli SYSTEM PUBLIC ${CLI11_INCLUDE_DIR})
 target_compile_definitions(tilewright_cli PRIVATE TILEWRIGHT_VERSION="${PROJECT_VERSION}"
@@ -27,6 +28,7 @@ if(TILEWRIGHT_TESTS)
   file(GLOB tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/test/cli/*_test.cpp)
   add_executable(cli_test_program ${PROJECT_SOURCE_DIR}/test/cli/program/main.cpp
     ${PROJECT_SOURCE_DIR}/test/cli/program/keep.cpp ${PROJECT_SOURCE_DIR}/test/cli/program/negate.cpp ${PROJECT_SOURCE_DIR}/test/cli/program/scale.cpp)
+  set_target_properties(cli_test_program PROPERTIES UNITY_BUILD OFF) # each file is an operator with names of its own
   target_include_directories(cli_test_program PRIVATE ${PROJECT_SOURCE_DIR}/test)
   target_link_libraries(cli_test_program PRIVATE tilewright_cli tilewright_flags)
   tilewright_test(cli_test SOURCES ${tests} PARTS cli)

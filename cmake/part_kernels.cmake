@@ -27,6 +27,7 @@ endforeach()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/registry.cpp.in ${PROJECT_BINARY_DIR}/registry.cpp @ONLY)
 
 add_library(tilewright_kernels STATIC ${sources} ${PROJECT_BINARY_DIR}/registry.cpp)
+tilewright_unity(tilewright_kernels)
 target_include_directories(tilewright_kernels
   PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR})
 target_link_libraries(tilewright_kernels

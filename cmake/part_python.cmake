@@ -31,6 +31,7 @@ function(tilewright_python_module name)
   get_property(sources GLOBAL PROPERTY TILEWRIGHT_PYTHON_SOURCES)
   nanobind_add_module(${name} NB_STATIC NB_SUPPRESS_WARNINGS STABLE_ABI NOMINSIZE NB_DOMAIN ${name} ${ARGN} ${sources})
   target_compile_features(${name} PRIVATE cxx_std_20)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD OFF) # its sources lie in several folders
   get_target_property(include tilewright_base INTERFACE_INCLUDE_DIRECTORIES)
   target_include_directories(${name} PRIVATE ${include} ${include}/../src)
   target_link_libraries(${name} PRIVATE tilewright_kernels tilewright_tune tilewright_runtime tilewright_flags)

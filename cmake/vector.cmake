@@ -37,7 +37,7 @@ function(tilewright_vector_sources part directory)
     if(TILEWRIGHT_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang") # instrumented loops are not vectorised
       target_compile_options(${library} PRIVATE -Wno-pass-failed)
     endif()
-    set_target_properties(${library} PROPERTIES CXX_VISIBILITY_PRESET hidden) # thousands, which programs never name
+    set_target_properties(${library} PROPERTIES CXX_VISIBILITY_PRESET hidden UNITY_BUILD OFF) # thousands, which programs never name
     if(NOT level STREQUAL "generic")
       target_compile_options(${library} PRIVATE -march=x86-64-${level})
     endif()

@@ -18,9 +18,9 @@ using test::Options;
 using test::Placement;
 using test::ScalesOfGroups;
 
-const Operator* const kOperators[] = {&silu_and_mul_operator(), &gelu_and_mul_operator(),
-                                      &gelu_tanh_and_mul_operator(), &swigluoai_and_mul_operator(),
-                                      &relu2_operator()};
+const Operator* const kMaskedOperators[] = {&silu_and_mul_operator(), &gelu_and_mul_operator(),
+                                            &gelu_tanh_and_mul_operator(),
+                                            &swigluoai_and_mul_operator(), &relu2_operator()};
 
 constexpr std::byte kUntouched{0xa5};  // what OperatorTest fills outputs with
 
@@ -77,7 +77,7 @@ class ExpertActivation : public test::QuantOutputTest {
 const std::vector<double> kCounts{3, 0, 7, 1};  // of 7 rows
 
 TEST_F(ExpertActivation, LeavesRowsAloneThatDoNotCount) {
-  for (const Operator* op : kOperators) {
+  for (const Operator* op : kMaskedOperators) {
     for (Type type : {bf16, f32}) {
       for (std::int64_t d : {1, 63, 256, 1000})
         run_masked(*op, {rows(type, 7, 2 * d, kCounts)}, kCounts);

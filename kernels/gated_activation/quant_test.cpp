@@ -17,8 +17,9 @@ using test::Placement;
 using test::ScalesOfGroups;
 using test::Work;
 
-const Operator* const kOperators[] = {&silu_and_mul_operator(), &gelu_and_mul_operator(),
-                                      &gelu_tanh_and_mul_operator(), &swigluoai_and_mul_operator()};
+const Operator* const kQuantOperators[] = {&silu_and_mul_operator(), &gelu_and_mul_operator(),
+                                           &gelu_tanh_and_mul_operator(),
+                                           &swigluoai_and_mul_operator()};
 
 class QuantActivation : public test::QuantOutputTest {
  protected:
@@ -33,7 +34,7 @@ class QuantActivation : public test::QuantOutputTest {
 TEST_F(QuantActivation, EqualsTheActivationFollowedByQuantize) {
   for (const char* format : kQuantFormats) {
     for (Type type : {bf16, f16, f32}) {
-      for (const Operator* op : kOperators)
+      for (const Operator* op : kQuantOperators)
         check(gated(*op, 5, 256, type), format);
       check({relu2_operator(), {random("x", type, {5, 256}, 3)}}, format);
       Work relu = gated(relu2_operator(), 5, 256, type);

@@ -57,10 +57,10 @@ Value pick(const Fragment& values, const Value& index, int first, int step) {
 /// e^x in f64 within 2^-36, infinity and 0 as large and small numbers: a short chain of
 /// instructions, for which a block waits.
 Value quick_exp(const Value& x) {
-  constexpr double kLog2E = 0x1.71547652b82fep+0, kLn2 = 0x1.62e42fefa39efp-1;
+  constexpr double kLog2E64 = 0x1.71547652b82fep+0, kLn2 = 0x1.62e42fefa39efp-1;
   constexpr double kShift = 0x1.8p52;  // leaves an integer in the low bits
   Value bounded = min(max(x, -700.0), 700.0);
-  Value shifted = fma(bounded, kLog2E, kShift);
+  Value shifted = fma(bounded, kLog2E64, kShift);
   Value r = fma(shifted - kShift, -kLn2, bounded);
   Value r2 = r * r, r4 = r2 * r2;
   Value first = fma(fma(r, 1.0 / 6, 0.5), r2, r + 1.0);  // terms of the series, in pairs

@@ -57,12 +57,12 @@ bool valid(const DeviceProperties&, const tune::Key& key, const tune::Config& co
 constexpr tune::Space space(std::string_view name) {
   return {name, kKeys, kKnobs, standard, valid, kReducible};
 }
-constexpr tune::Space kNorm = space("qk_norm.blocks");
-constexpr tune::Space kNormRope = space("qk_norm_rope.blocks");
-constexpr tune::Space kRope = space("rope.blocks");
+constexpr tune::Space kNormSpace = space("qk_norm.blocks");
+constexpr tune::Space kNormRopeSpace = space("qk_norm_rope.blocks");
+constexpr tune::Space kRopeSpace = space("rope.blocks");
 
 const tune::Space& space_of(std::string_view op) {
-  return op == "qk_norm" ? kNorm : op == "rope" ? kRope : kNormRope;
+  return op == "qk_norm" ? kNormSpace : op == "rope" ? kRopeSpace : kNormRopeSpace;
 }
 
 /// How many times the device has room for all threads at once with 64 registers. Up to once, there

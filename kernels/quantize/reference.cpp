@@ -31,7 +31,7 @@ unsigned code_of(Type element, float value) {
                            : f32_to_e4m3(value);
 }
 
-float largest_of(Type element) {
+float largest_code(Type element) {
   return element == e2m1 ? 6.0f : element == e5m2 ? 57344.0f : 448.0f;
 }
 
@@ -62,7 +62,7 @@ class Codes {
   }
   Array unrounded() const {
     std::vector<double> cut(values_.begin(), values_.end());
-    const auto most = static_cast<double>(largest_of(type_));
+    const auto most = static_cast<double>(largest_code(type_));
     for (double& value : cut)
       value = std::isnan(value) ? value : std::clamp(value, -most, most);
     return make_array("q", f64, shape_, cut);
@@ -93,7 +93,7 @@ float fp8_scale(std::span<const float> group, const QuantizeOptions& options, Ty
 /// k + 127 of OCP MX.
 int power_code(ScaleRule rule, Type element, float largest) {
   const int exponent = element == e2m1 ? 2 : element == e5m2 ? 15 : 8;
-  const float most = largest_of(element);
+  const float most = largest_code(element);
   const int mantissa = element == e2m1 ? 1 : element == e5m2 ? 2 : 3;
   if (rule == ScaleRule::ceil) return f32_to_ue8m0(largest / most, PowerRounding::up);
   if (largest == 0) return 0;

@@ -15,7 +15,7 @@
 namespace tilewright {
 namespace {
 
-constexpr int kThreads = 256;
+constexpr int kBlockThreads = 256;
 constexpr int kAccesses = 4;     // of a thread, in flight at once
 constexpr int kBlocksPerSm = 4;  // enough bytes in flight, and few atomics
 
@@ -44,12 +44,13 @@ class TensorScaleKernel {
     const Type index = wide_index(plan_.x) ? s64 : s32;
     const std::int64_t per_row = plan_.x.shape[1] / plan_.vector_elems;
     Value total = to_value(x.shape()[0].value()).to(index) * constant(index, per_row);
-    Value first = block_idx().x.to(index) * (kThreads * kAccesses) + linear_thread_idx().to(index);
+    Value first =
+        block_idx().x.to(index) * (kBlockThreads * kAccesses) + linear_thread_idx().to(index);
     Var largest(f32, 0.0f);
-    for_(first, total, grid_dim().x.to(index) * (kThreads * kAccesses), [&](const Value& at) {
+    for_(first, total, grid_dim().x.to(index) * (kBlockThreads * kAccesses), [&](const Value& at) {
       std::vector<Fragment> loaded;
       for (int j = 0; j < kAccesses; ++j) {
-        Value access = at + j * kThreads;
+        Value access = at + j * kBlockThreads;
         Value column = (access % constant(index, per_row)) * plan_.vector_elems;
         loaded.push_back(load_if(access < total, x(access / constant(index, per_row), column),
                                  plan_.vector_elems));
@@ -61,7 +62,7 @@ class TensorScaleKernel {
   }
 
   static Value largest_of_block(const Value& mine) {
-    constexpr int kWarps = kThreads / 32;
+    constexpr int kWarps = kBlockThreads / 32;
     Tensor partials = shared(f32, Layout(Shape{kWarps}));
     Value of_warp = warp_reduce(mine, larger);
     if_(linear_thread_idx() % 32 == 0, [&] { partials(warp_idx()) = of_warp; });
@@ -98,10 +99,10 @@ TensorScalePlan plan_tensor_scale(const DeviceProperties& device, const View& x,
   plan.scales_arg = tensor_arg(scales);
   plan.workspace_arg = tensor_arg(plan.workspace);
   const std::int64_t tiles =
-      rows::ceil_div(size(x) / plan.vector_elems, std::int64_t{kThreads} * kAccesses);
+      rows::ceil_div(size(x) / plan.vector_elems, std::int64_t{kBlockThreads} * kAccesses);
   const std::int64_t most = std::int64_t{kBlocksPerSm} * std::max(1, device.sm_count);
   plan.launch.grid.x = static_cast<int>(std::clamp<std::int64_t>(tiles, 1, most));
-  plan.launch.block.x = kThreads;
+  plan.launch.block.x = kBlockThreads;
   return plan;
 }
 
@@ -113,7 +114,7 @@ std::string TensorScalePlan::key() const {
 Traced TensorScalePlan::trace(ptx::Target target) const {
   TraceOptions trace_options{.name = "tensor_scale_" + std::string(name(x.type)),
                              .target = target,
-                             .block = {kThreads, 1, 1}};
+                             .block = {kBlockThreads, 1, 1}};
   return tilewright::trace(trace_options, TensorScaleKernel(*this), x_arg, scales_arg,
                            workspace_arg, ScalarArg{f32, {}});
 }

@@ -99,18 +99,18 @@ TEST_F(TunedOperators, GiveARowTheSameBitsInEveryBlock) {
 constexpr std::int64_t kWidths[] = {64, 96, 200, 512, 2304, 2880, 4096, 7168};
 
 TEST_F(TunedOperators, GiveARowTheSameBitsWithAnyNumberOfThreads) {
-  constexpr auto kThreads = Candidates::of_first_knob;
+  constexpr auto kThreadCounts = Candidates::of_first_knob;
   for (Type type : {bf16, f32}) {
     for (std::int64_t h : kWidths) {
       SCOPED_TRACE(h);
       const Array x = random("x", type, {2, h}), w = random("w", type, {h}, 1, 2);
       const Array bias = random("bias", type, {h}, 1, 3);
-      run_blocks(find_operator("rms_norm"), {x, w}, {}, kThreads);
+      run_blocks(find_operator("rms_norm"), {x, w}, {}, kThreadCounts);
       run_blocks(find_operator("fused_add_rms_norm"), {x, random("residual", type, {2, h}, 1, 4)},
-                 {{"quant", "fp8_token"}}, kThreads);
+                 {{"quant", "fp8_token"}}, kThreadCounts);
       const Operator& layer_norm = find_operator("layer_norm");
       for_orders(layer_norm, {x, w, bias}, [&] {
-        run_blocks(layer_norm, {x, w, bias}, {}, kThreads);
+        run_blocks(layer_norm, {x, w, bias}, {}, kThreadCounts);
       });
     }
   }

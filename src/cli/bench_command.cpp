@@ -14,7 +14,7 @@
 namespace tilewright::cli {
 namespace {
 
-struct Request {
+struct BenchRequest {
   std::vector<std::string> ops;
   std::vector<std::string> problems;
   std::string device = "cuda:0";
@@ -32,7 +32,7 @@ std::string now_text() {
   return {buffer, std::strftime(buffer, sizeof buffer, "%Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
-std::vector<BenchRow> measure_all(const Program& program, const Request& request,
+std::vector<BenchRow> measure_all(const Program& program, const BenchRequest& request,
                                   const Device& device) {
   std::vector<BenchRow> rows;
   for (const std::string& name : request.ops) {
@@ -56,7 +56,7 @@ std::vector<BenchRow> measure_all(const Program& program, const Request& request
 }
 
 /// Google Benchmark's format, which scripts/docs.py reads.
-Json json_of(const std::vector<BenchRow>& rows, const Request& request, const Device& device) {
+Json json_of(const std::vector<BenchRow>& rows, const BenchRequest& request, const Device& device) {
   Json json = {{"context",
                 {{"date", now_text()},
                  {"device", device.properties().name},
@@ -72,7 +72,7 @@ Json json_of(const std::vector<BenchRow>& rows, const Request& request, const De
   return json;
 }
 
-void bench(const Program& program, Request request) {
+void bench(const Program& program, BenchRequest request) {
   if (request.device.starts_with("cuda") && Device::cuda_count() == 0) {
     throw Error(ErrorKind::unsupported, "bench: needs a GPU: " + Device::why_no_cuda() +
                                             "; 'tilewright run' gives checks and counters without");
@@ -93,7 +93,7 @@ void bench(const Program& program, Request request) {
 }  // namespace
 
 void add_bench_command(CLI::App& app, Program& program) {
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<BenchRequest>();
   CLI::App* command = app.add_subcommand(
       "bench", "Measure operators on a GPU against a copy of as many bytes in the same run");
   command->add_option("OP", request->ops, "Operators; default: all");

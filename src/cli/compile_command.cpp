@@ -21,7 +21,7 @@
 namespace tilewright::cli {
 namespace {
 
-struct Request {
+struct CompileRequest {
   std::vector<std::string> ops;
   std::vector<std::string> problems;
   std::string model;
@@ -40,7 +40,7 @@ struct Failure {
   std::string message;
 };
 
-std::vector<Work> all_work(const Program& program, const Request& request) {
+std::vector<Work> all_work(const Program& program, const CompileRequest& request) {
   std::vector<Work> work;
   if (!request.model.empty()) work = work_of_model(request.model, request.tokens, request.ranks);
   if (request.model.empty() && request.ops.empty()) {
@@ -65,7 +65,7 @@ DeviceProperties properties_of(const std::string& gpu) {
 }
 
 /// Launches one problem on a device that only notes its kernels.
-void launch(const Program& program, const Request& request, const OfflineCompiler& compiler,
+void launch(const Program& program, const CompileRequest& request, const OfflineCompiler& compiler,
             const Work& work) {
   const Operator& op = program.find(work.op);
   compiler.set_problem(work.op + " " + work.problem);
@@ -79,7 +79,7 @@ void launch(const Program& program, const Request& request, const OfflineCompile
 }
 
 /// All problems on `jobs` threads; what failed, in the order of the work.
-std::vector<Failure> launch_all(const Program& program, const Request& request,
+std::vector<Failure> launch_all(const Program& program, const CompileRequest& request,
                                 const OfflineCompiler& compiler, const std::vector<Work>& work) {
   std::vector<std::string> messages(work.size());
   std::atomic<std::size_t> next{0};
@@ -124,7 +124,7 @@ Json json_of(const BundleKernel& kernel) {
           {"assembler", kernel.assembled.assembler}};
 }
 
-void report(const Request& request, const std::vector<BundleKernel>& kernels,
+void report(const CompileRequest& request, const std::vector<BundleKernel>& kernels,
             const std::vector<Failure>& failures, double seconds) {
   const std::int64_t assembled = KernelCache::global().counters().assembled;
   const auto count = static_cast<std::int64_t>(kernels.size());
@@ -151,7 +151,7 @@ void report(const Request& request, const std::vector<BundleKernel>& kernels,
   if (!request.out.empty() && failures.empty()) print("written: " + request.out + "\n");
 }
 
-void compile_command(Program& program, const Request& request) {
+void compile_command(Program& program, const CompileRequest& request) {
   // Before the cache is used for the first time: it then has every kernel, or says that it has not.
   if (request.missing) setenv("TILEWRIGHT_COMPILE", "off", 1);
   const KernelCache& cache = KernelCache::global();  // or what is wrong with TILEWRIGHT_BUNDLES
@@ -185,7 +185,7 @@ void compile_command(Program& program, const Request& request) {
 }  // namespace
 
 void add_compile_command(CLI::App& app, Program& program) {
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<CompileRequest>();
   CLI::App* command = app.add_subcommand(
       "compile",
       "Compile operators' kernels for a GPU that need not be here, into the cache or a bundle");

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t kPreview = 16;
 
-struct Request {
+struct EmulateRequest {
   std::string file;
   std::string entry;
   std::string case_file;
@@ -105,7 +105,7 @@ void parse_word(const std::string& option, const std::string& text, Enum& value)
   throw Error(ErrorKind::user, option + " " + text + ": it is one of " + words);
 }
 
-void finish_options(Request& request) {
+void finish_options(EmulateRequest& request) {
   request.options.checks = emu::parse_checks(request.checks);
   parse_word("--residency", request.residency, request.options.residency);
   parse_word("--delivery", request.delivery, request.options.delivery);
@@ -121,7 +121,7 @@ void finish_options(Request& request) {
 }
 
 /// The entry that is named, or the only one.
-std::string choose_entry(const ptx::Module& module, const Request& request) {
+std::string choose_entry(const ptx::Module& module, const EmulateRequest& request) {
   std::string names;
   int count = 0;
   for (const ptx::Function& function : module.functions) {
@@ -167,7 +167,7 @@ void merge(Summary& summary, emu::CaseResult result, std::uint64_t seed) {
   summary.last = std::move(result.report);
 }
 
-void run_schedules(const Request& request, const Runner& run, Summary& summary) {
+void run_schedules(const EmulateRequest& request, const Runner& run, Summary& summary) {
   for (std::uint64_t i = 0; i < request.seeds && !interrupted(); ++i) {
     emu::Options options = request.options;
     options.seed += i;
@@ -176,7 +176,7 @@ void run_schedules(const Request& request, const Runner& run, Summary& summary) 
 }
 
 /// The shortest schedule found that gives what the seed gave.
-std::string shortened(const Request& request, const Runner& run, std::uint64_t seed,
+std::string shortened(const EmulateRequest& request, const Runner& run, std::uint64_t seed,
                       const std::function<bool(const emu::CaseResult&)>& still) {
   emu::Schedule recorded;
   emu::Options options = request.options;
@@ -192,7 +192,7 @@ std::string shortened(const Request& request, const Runner& run, std::uint64_t s
 }
 
 /// For what several seeds were run: the schedule that matters instead of a seed.
-void shorten_schedules(const Request& request, const Runner& run, Summary& summary) {
+void shorten_schedules(const EmulateRequest& request, const Runner& run, Summary& summary) {
   constexpr int kMost = 4;  // findings: each costs up to 200 runs
   int count = 0;
   for (Summary::Found& found : summary.findings) {
@@ -210,7 +210,7 @@ void shorten_schedules(const Request& request, const Runner& run, Summary& summa
 /// Runs a launch; keeps what the first run left in the arguments that are to be printed.
 class LaunchRunner {
  public:
-  LaunchRunner(const Request& request, const std::string& ptx)
+  LaunchRunner(const EmulateRequest& request, const std::string& ptx)
       : module_(ptx::parse(ptx, request.file)) {
     launch_.entry = choose_entry(module_, request);
     launch_.grid = parse_dim("--grid", request.grid);
@@ -251,7 +251,7 @@ class LaunchRunner {
   bool first_ = true;
 };
 
-void run_all(const Request& request, const std::string& ptx, Summary& summary) {
+void run_all(const EmulateRequest& request, const std::string& ptx, Summary& summary) {
   std::optional<LaunchRunner> launch;
   if (request.case_file.empty()) launch.emplace(request, ptx);
   const Runner run = [&](const emu::Options& options) {
@@ -267,10 +267,10 @@ std::string schedule_text(const std::string& schedule) {
   return schedule.empty() ? "" : "; shortest: --schedule " + schedule;
 }
 
-std::string summary_text(const Request& request, const Summary& summary) {
+std::string summary_text(const EmulateRequest& request, const Summary& summary) {
   std::string text = summary.last.output;
   for (const Summary::Found& found : summary.findings) {
-    text += text_of(std::vector{found.finding});
+    text += cli::text_of(std::vector{found.finding});
     if (request.seeds == 1) continue;
     text +=
         "  first with --seed " + std::to_string(found.seed) + schedule_text(found.schedule) + "\n";
@@ -295,7 +295,7 @@ std::string summary_text(const Request& request, const Summary& summary) {
   return text;
 }
 
-Json summary_json(const Request& request, const Summary& summary) {
+Json summary_json(const EmulateRequest& request, const Summary& summary) {
   Json json = {{"file", request.file},
                {"schedules", summary.seeds_run},
                {"steps", summary.steps},
@@ -305,7 +305,7 @@ Json summary_json(const Request& request, const Summary& summary) {
                {"findings", Json::array()},
                {"wrong_outputs", Json::array()}};
   for (const Summary::Found& found : summary.findings) {
-    Json each = json_of(found.finding);
+    Json each = cli::json_of(found.finding);
     each["seed"] = found.seed;
     if (!found.schedule.empty()) each["schedule"] = found.schedule;
     json["findings"].push_back(std::move(each));
@@ -324,15 +324,15 @@ Json summary_json(const Request& request, const Summary& summary) {
     json["outputs"].push_back({{"argument", argument}, {"values", to_doubles(contents)}});
   }
   if (request.options.counters == emu::Counting::on)
-    json["counters"] = json_of(summary.last.counters);
+    json["counters"] = cli::json_of(summary.last.counters);
   if (!request.roofline.empty()) {
     json["roofline"] =
-        json_of(bounds_of(summary.last.counters, request.roofline), request.roofline);
+        cli::json_of(bounds_of(summary.last.counters, request.roofline), request.roofline);
   }
   return json;
 }
 
-void emulate(Program& program, Request request) {
+void emulate(Program& program, EmulateRequest request) {
   finish_options(request);
   const std::string ptx = read_text(request.file);
   Summary summary;
@@ -356,7 +356,7 @@ void emulate(Program& program, Request request) {
   if (program.exit == Exit::right && summary.interrupted) program.exit = Exit::findings;
 }
 
-void add_schedule_options(CLI::App& command, Request& request) {
+void add_schedule_options(CLI::App& command, EmulateRequest& request) {
   command
       .add_option("--check", request.checks,
                   "all, none, or kinds such as race,unordered; all leaves out overtaken_read")
@@ -383,7 +383,7 @@ void add_schedule_options(CLI::App& command, Request& request) {
 }  // namespace
 
 void add_emulate_command(CLI::App& app, Program& program) {
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<EmulateRequest>();
   CLI::App* command =
       app.add_subcommand("emulate", "Run any PTX on the CPU and report what is wrong with it");
   command->add_option("FILE", request->file, "PTX")->required();

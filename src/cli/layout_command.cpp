@@ -27,7 +27,7 @@ std::string read_file(const std::string& path) {
   return std::move(text).str();
 }
 
-void print(std::FILE* out, const std::string& text) {
+void write(std::FILE* out, const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), out) != text.size()) fail("cannot write the output");
 }
 
@@ -43,16 +43,16 @@ int run_cases(const LayoutOptions& options, std::FILE* out) {
   const LayoutCaseReport report =
       run_layout_cases(parse_layout_cases(read_file(options.cases), options.cases));
   for (const std::string& difference : report.differences) {
-    print(out, difference + '\n');
+    write(out, difference + '\n');
   }
-  print(out,
+  write(out,
         std::to_string(report.passed) + " passed, " + std::to_string(report.failed) + " failed\n");
   return report.failed == 0 ? 0 : 1;
 }
 
 int list_functions(std::FILE* out) {
   for (const LayoutFunction& f : layout_functions()) {
-    print(out, std::string(f.name) + '(' + std::string(f.parameters) +
+    write(out, std::string(f.name) + '(' + std::string(f.parameters) +
                    "): " + std::string(f.meaning) + '\n');
   }
   return 0;
@@ -111,13 +111,13 @@ int run_layout_command(const LayoutOptions& options, std::FILE* out) {
     fail("layout: give an expression such as \"(4,8):(1,4)\", or --cases FILE");
   }
   const LayoutAnswer answer = evaluate_layout_expression(options.expression);
-  print(out, answer.text + '\n');
+  write(out, answer.text + '\n');
   if (!options.svg.empty()) {
     write_file(options.svg, picture_of(answer, options));
   } else if (answer.thread_value) {
-    print(out, draw_text(*answer.thread_value));
+    write(out, draw_text(*answer.thread_value));
   } else if (answer.layout && fits_terminal(*answer.layout)) {
-    print(out, draw_text(*answer.layout));
+    write(out, draw_text(*answer.layout));
   }
   return 0;
 }

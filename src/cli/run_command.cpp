@@ -19,7 +19,7 @@ namespace {
 enum class Check { off, on };
 enum class Timed { off, on };
 
-struct Request {
+struct RunRequest {
   InputRequest inputs;
   std::string device;
   std::string out;
@@ -45,7 +45,7 @@ struct Outcome {
   std::optional<Measurement> measurement;
 };
 
-Device open_device(const Request& request) {
+Device open_device(const RunRequest& request) {
   if (!request.device.empty()) return Device::open(request.device);
   return Device::open(Device::cuda_count() > 0 ? "cuda:0" : "emu:sm_90a");
 }
@@ -58,7 +58,7 @@ bool out_of_bounds(const Outcome& outcome) {
       [](const emu::Diagnostic& each) { return each.kind == emu::Kind::out_of_bounds; });
 }
 
-emu::Options options_of(const Request& request, std::uint64_t seed) {
+emu::Options options_of(const RunRequest& request, std::uint64_t seed) {
   emu::Options options;
   options.counters = request.counting;
   options.seed = seed;
@@ -67,7 +67,7 @@ emu::Options options_of(const Request& request, std::uint64_t seed) {
 
 /// In the emulator a launch repeats under the schedules of the seeds that follow, up to one with
 /// findings.
-void repeat_schedules(const Device& device, const Request& request, const Inputs& inputs,
+void repeat_schedules(const Device& device, const RunRequest& request, const Inputs& inputs,
                       Outcome& outcome) {
   std::vector<std::uint64_t> differing(outcome.outputs.size());
   for (std::uint64_t i = 1; i <= request.repeats && outcome.findings.empty(); ++i) {
@@ -88,7 +88,7 @@ void repeat_schedules(const Device& device, const Request& request, const Inputs
   }
 }
 
-Outcome execute(const Program& program, const Request& request, const Inputs& inputs) {
+Outcome execute(const Program& program, const RunRequest& request, const Inputs& inputs) {
   const Device device = open_device(request);
   const bool emulated = device.kind() == DeviceKind::emulated;
   if (emulated) device.set_options(options_of(request, request.seed));
@@ -136,7 +136,7 @@ std::string repeats_text(const tune::Repeats& repeats) {
   return text + "\n";
 }
 
-std::string summary_text(const Request& request, const Inputs& inputs, const Outcome& outcome) {
+std::string summary_text(const RunRequest& request, const Inputs& inputs, const Outcome& outcome) {
   std::string text =
       request.inputs.op + " on " + outcome.device + " (" + outcome.device_name + ")\n";
   for (const Array& array : inputs.arrays) {
@@ -165,7 +165,7 @@ std::string summary_text(const Request& request, const Inputs& inputs, const Out
   return text;
 }
 
-Json summary_json(const Request& request, const Inputs& inputs, const Outcome& outcome) {
+Json summary_json(const RunRequest& request, const Inputs& inputs, const Outcome& outcome) {
   Json json = {{"operator", request.inputs.op},
                {"device", outcome.device},
                {"device_name", outcome.device_name}};
@@ -197,7 +197,7 @@ Json summary_json(const Request& request, const Inputs& inputs, const Outcome& o
   return json;
 }
 
-void run(Program& program, const Request& request) {
+void run(Program& program, const RunRequest& request) {
   const Inputs inputs = load_inputs(program, request.inputs);
   const Outcome outcome = execute(program, request, inputs);
   if (!request.out.empty()) write_arrays(request.out, outcome.outputs);
@@ -216,7 +216,7 @@ void run(Program& program, const Request& request) {
 }  // namespace
 
 void add_run_command(CLI::App& app, Program& program) {
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<RunRequest>();
   CLI::App* command = app.add_subcommand(
       "run", "Run an operator on tensors from files, on a GPU or in the emulator");
   add_input_options(*command, request->inputs);

@@ -17,7 +17,7 @@ namespace {
 
 enum class What { resources, ptx, sass, source_map };
 
-struct Request {
+struct ShowRequest {
   InputRequest inputs;
   std::vector<std::string> wanted;
   std::string target = "sm_90a";
@@ -184,7 +184,7 @@ struct Shown {
   Json json;
 };
 
-Shown show_kernel(Traced& traced, const Request& request, ptx::Target target) {
+Shown show_kernel(Traced& traced, const ShowRequest& request, ptx::Target target) {
   const bool map = request.what == What::source_map;
   const std::string ptx = ptx::print(traced.module(), map ? ptx::LineInfo::on : ptx::LineInfo::off);
   switch (request.what) {
@@ -205,7 +205,7 @@ Shown show_kernel(Traced& traced, const Request& request, ptx::Target target) {
   return {resources_text(assembled), resources_json(assembled)};
 }
 
-void show(const Program& program, Request request) {
+void show(const Program& program, ShowRequest request) {
   const Operator& op = program.find(request.inputs.op);
   const bool no_inputs = request.inputs.files.empty() && request.inputs.problem.empty();
   if (no_inputs && !op.bench_problems.empty()) {
@@ -242,7 +242,7 @@ void show(const Program& program, Request request) {
 }  // namespace
 
 void add_show_command(CLI::App& app, Program& program) {
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<ShowRequest>();
   CLI::App* command = app.add_subcommand(
       "show", "Show the kernels that an operator runs: resources, PTX, SASS, source lines");
   add_input_options(*command, request->inputs);

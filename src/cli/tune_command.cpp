@@ -19,7 +19,7 @@ namespace {
 
 enum class Run { on_device, dry };
 
-struct Request {
+struct TuneRequest {
   std::string op;
   std::vector<std::string> problems;
   std::vector<std::string> wanted;
@@ -109,7 +109,7 @@ tune::RecordFile existing_records(const std::string& path, const std::string& de
                                    device + "'; name another --out");
 }
 
-void write_records(const Request& request, const Device& device,
+void write_records(const TuneRequest& request, const Device& device,
                    const std::vector<tune::Tuned>& all, tune::RecordFile file) {
   for (const tune::Tuned& tuned : all) {
     tune::Record record = tune::make_record(*tuned.space, tuned.key, tuned.result.best().config);
@@ -126,13 +126,13 @@ void write_records(const Request& request, const Device& device,
 }
 
 /// Problems of the operator's own where none is named.
-std::vector<std::string> problems_of(const Request& request, const Operator& op) {
+std::vector<std::string> problems_of(const TuneRequest& request, const Operator& op) {
   if (!request.problems.empty()) return request.problems;
   if (!op.bench_problems.empty()) return {op.bench_problems.begin(), op.bench_problems.end()};
   throw Error(ErrorKind::user, request.op + ": has no problems of its own; give --shapes");
 }
 
-std::vector<tune::Tuned> search_all(const Program& program, const Request& request,
+std::vector<tune::Tuned> search_all(const Program& program, const TuneRequest& request,
                                     std::optional<Device>& device) {
   const Operator& op = program.find(request.op);
   tune::TuneRequest wanted{.op = &op,
@@ -155,7 +155,7 @@ std::vector<tune::Tuned> search_all(const Program& program, const Request& reque
   return tune::tune_operator(*device, wanted);
 }
 
-void tune_command(const Program& program, const Request& request) {
+void tune_command(const Program& program, const TuneRequest& request) {
   if (!(request.budget_s > 0)) {
     throw Error(ErrorKind::user,
                 "tune: --budget " + number_text(request.budget_s) + ": it must be above 0 seconds");
@@ -181,7 +181,7 @@ void tune_command(const Program& program, const Request& request) {
 }  // namespace
 
 void add_tune_command(CLI::App& app, Program& program) {
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<TuneRequest>();
   CLI::App* command =
       app.add_subcommand("tune", "Search an operator's configurations and record the fastest");
   command->add_option("OP", request->op, "Operator; 'tilewright list' shows them")->required();

@@ -8,10 +8,10 @@ namespace tilewright::emu::detail {
 
 namespace {
 
-using Kind = ptx::Operand::Kind;
+using OperandKind = ptx::Operand::Kind;
 
 bool is_register(const ptx::Instr& instr, std::size_t i) {
-  return instr.operands.size() > i && instr.operands[i].kind == Kind::reg;
+  return instr.operands.size() > i && instr.operands[i].kind == OperandKind::reg;
 }
 
 }  // namespace
@@ -32,7 +32,7 @@ std::unordered_set<const ptx::Instr*> bit_field_masks(const ptx::Function& funct
     const std::uint32_t result = instr->operands[0].id;
     const ptx::Instr* mask = nullptr;
     if (name == "and" && is_register(*instr, 1) && loaded.count(instr->operands[1].id) != 0 &&
-        instr->operands.size() == 3 && instr->operands[2].kind == Kind::imm) {
+        instr->operands.size() == 3 && instr->operands[2].kind == OperandKind::imm) {
       mask = instr;
     }
     if (name == "or") {

@@ -92,6 +92,11 @@ struct Inst {
   bool carry = false;
   std::uint8_t row_words = 0;  ///< ld and st whose lanes move so many whole words; else 0
   std::uint16_t straight = 0;  ///< from here on, so many are lane-pure and unguarded
+
+  /// Slot i of an operand: of a vector its element, of an address its base, then its offset.
+  const Slot& slot_at(int operand, int i) const {
+    return slot[info->start[static_cast<std::size_t>(operand)] + static_cast<unsigned>(i)];
+  }
 };
 
 /// Where an instruction came from.

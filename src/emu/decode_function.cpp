@@ -7,7 +7,7 @@
 
 namespace tilewright::emu::detail {
 
-using Kind = ptx::Operand::Kind;
+using OperandKind = ptx::Operand::Kind;
 
 void FunctionDecoder::fail(const std::string& what) const {
   std::string where = instr_ != nullptr ? "line " + std::to_string(instr_->line) + ": " : "";
@@ -136,7 +136,7 @@ void FunctionDecoder::decode_effect() {
   int index = 0;
   std::optional<ptx::LabelId> table;
   for (const auto& o : instr_->operands) {
-    if (o.kind == Kind::label) table = o.id;
+    if (o.kind == OperandKind::label) table = o.id;
     flatten(o, index++, info, slots);
   }
   for (Slot& s : slots) {
@@ -157,7 +157,7 @@ void FunctionDecoder::decode_effect() {
 
 void FunctionDecoder::decode_branch() {
   const auto& ops = instr_->operands;
-  if (ops.size() != 1 || ops[0].kind != Kind::label) fail("bra needs a label");
+  if (ops.size() != 1 || ops[0].kind != OperandKind::label) fail("bra needs a label");
   fixups_.push_back({code_.insts.size(), ops[0].id});
   guard(emit(exec_branch, {}));
 }
@@ -168,11 +168,11 @@ void FunctionDecoder::decode_call() {
   std::vector<Slot> slots;
   bool seen_target = false;
   for (const auto& o : instr_->operands) {
-    if (o.kind == Kind::list) {
+    if (o.kind == OperandKind::list) {
       auto& list = seen_target ? info.arguments : info.results;
       for (const auto& e : o.elems)
         list.push_back(argument(e));
-    } else if (!seen_target && o.kind == Kind::symbol) {
+    } else if (!seen_target && o.kind == OperandKind::symbol) {
       seen_target = true;
       info.function = function_number(code_, code_.module.symbols.at(o.id));
       if (info.function == kNoFunction) {
@@ -180,7 +180,7 @@ void FunctionDecoder::decode_call() {
              "', which has no body in this module; include_ptx adds one");
       }
       fc_.calls.push_back(info.function);
-    } else if (!seen_target && o.kind == Kind::reg) {
+    } else if (!seen_target && o.kind == OperandKind::reg) {
       seen_target = true;
       info.function = kNoFunction;
       fc_.calls_unknown = true;

@@ -7,7 +7,7 @@
 namespace tilewright::emu::detail {
 
 namespace sem = ptx::semantics;
-using Kind = ptx::Operand::Kind;
+using OperandKind = ptx::Operand::Kind;
 
 namespace {
 
@@ -31,8 +31,8 @@ void FunctionDecoder::decode_lane() {
   const auto& ops = instr_->operands;
   if (ops.empty()) fail("'" + std::string(text_) + "' has no operands");
   if (instr_->op.row().opcode == "mov") {
-    if (instr_->op.type() == Type::b128 || ops[0].kind == Kind::vector ||
-        (ops.size() > 1 && ops[1].kind == Kind::vector)) {
+    if (instr_->op.type() == Type::b128 || ops[0].kind == OperandKind::vector ||
+        (ops.size() > 1 && ops[1].kind == OperandKind::vector)) {
       decode_move_vector();
       return;
     }
@@ -43,7 +43,7 @@ void FunctionDecoder::decode_lane() {
     return;
   }
   std::vector<const ptx::Operand*> dsts, srcs;
-  if (ops[0].kind == Kind::pair) {
+  if (ops[0].kind == OperandKind::pair) {
     for (const auto& e : ops[0].elems)
       dsts.push_back(&e);
   } else {
@@ -125,11 +125,11 @@ void FunctionDecoder::emit_lane(std::vector<Slot> slots, sem::LaneFn fn) {
 void FunctionDecoder::decode_move_vector() {
   const auto& ops = instr_->operands;
   const Type type = instr_->op.type();
-  const bool pack = ops[1].kind == Kind::vector;
+  const bool pack = ops[1].kind == OperandKind::vector;
   if (type == Type::b128) {
     std::vector<Slot> slots;
     auto add = [&](const ptx::Operand& o) {
-      if (o.kind != Kind::vector) {
+      if (o.kind != OperandKind::vector) {
         slots.push_back(value_slot(o, Class::b128, Type::none));
         return;
       }

@@ -8,7 +8,7 @@
 namespace tilewright::emu::detail {
 
 namespace sem = ptx::semantics;
-using Kind = ptx::Operand::Kind;
+using OperandKind = ptx::Operand::Kind;
 
 Slot FunctionDecoder::immediate(const ptx::Operand& o, Class want, Type type) {
   auto value = static_cast<std::uint64_t>(o.value);
@@ -62,31 +62,31 @@ Slot FunctionDecoder::symbol_slot(std::string_view name, std::int64_t offset, Cl
 
 Slot FunctionDecoder::value_slot(const ptx::Operand& o, Class want, Type type) {
   switch (o.kind) {
-    case Kind::reg: {
+    case OperandKind::reg: {
       Slot slot = slots_.reg(o.id);
       slot.negated = o.negated;
       return slot;
     }
-    case Kind::imm:
+    case OperandKind::imm:
       return immediate(o, want, type);
-    case Kind::special:
+    case OperandKind::special:
       return special_slot(o);
-    case Kind::symbol:
+    case OperandKind::symbol:
       return symbol_slot(code_.module.symbols.at(o.id), o.value,
                          want == Class::b64 ? Class::b64 : Class::b32, nullptr);
-    case Kind::sink:
+    case OperandKind::sink:
       return {.cls = Class::sink};
-    case Kind::label: {
+    case OperandKind::label: {
       // The address of a label: only brx tables use one, and those are resolved by name.
       return slots_.constant(want, 0);
     }
-    case Kind::none:
-    case Kind::vector:
-    case Kind::address_reg:
-    case Kind::address_symbol:
-    case Kind::address_imm:
-    case Kind::list:
-    case Kind::pair:
+    case OperandKind::none:
+    case OperandKind::vector:
+    case OperandKind::address_reg:
+    case OperandKind::address_symbol:
+    case OperandKind::address_imm:
+    case OperandKind::list:
+    case OperandKind::pair:
       break;
   }
   fail("'" + std::string(text_) + "' has an operand of an unexpected kind");
@@ -109,41 +109,43 @@ void FunctionDecoder::flatten(const ptx::Operand& o, int index, OpInfo& info,
   info.start[i] = static_cast<std::uint8_t>(out.size());
   const Class wide = info.type != Type::none && bits(info.type) == 64 ? Class::b64 : Class::b32;
   auto add = [&](const ptx::Operand& e) {
-    const bool large = e.kind == Kind::imm && (e.value > 0xffffffffLL || e.value < -0x80000000LL);
-    out.push_back(value_slot(e, large || e.kind == Kind::symbol ? Class::b64 : wide, info.type));
+    const bool large =
+        e.kind == OperandKind::imm && (e.value > 0xffffffffLL || e.value < -0x80000000LL);
+    out.push_back(
+        value_slot(e, large || e.kind == OperandKind::symbol ? Class::b64 : wide, info.type));
   };
   switch (o.kind) {
-    case Kind::address_reg:
+    case OperandKind::address_reg:
       out.push_back(slots_.reg(o.id));
       break;
-    case Kind::address_symbol:
+    case OperandKind::address_symbol:
       out.push_back(symbol_slot(code_.module.symbols.at(o.id), 0, Class::b64, &info));
       break;
-    case Kind::address_imm:
+    case OperandKind::address_imm:
       out.push_back(slots_.constant(Class::b64, 0));
       break;
-    case Kind::vector:
-    case Kind::pair:
+    case OperandKind::vector:
+    case OperandKind::pair:
       for (const auto& e : o.elems)
         add(e);
       break;
-    case Kind::none:
+    case OperandKind::none:
       break;
-    case Kind::reg:
-    case Kind::imm:
-    case Kind::special:
-    case Kind::symbol:
-    case Kind::label:
-    case Kind::sink:
-    case Kind::list:
+    case OperandKind::reg:
+    case OperandKind::imm:
+    case OperandKind::special:
+    case OperandKind::symbol:
+    case OperandKind::label:
+    case OperandKind::sink:
+    case OperandKind::list:
       add(o);
       break;
   }
-  if (o.kind == Kind::address_reg || o.kind == Kind::address_symbol ||
-      o.kind == Kind::address_imm) {
+  if (o.kind == OperandKind::address_reg || o.kind == OperandKind::address_symbol ||
+      o.kind == OperandKind::address_imm) {
     info.offset[i] = o.value;
     for (const auto& e : o.elems) {
-      if (e.kind == Kind::vector) {
+      if (e.kind == OperandKind::vector) {
         for (const auto& c : e.elems)
           add(c);
       } else {
@@ -157,7 +159,7 @@ void FunctionDecoder::flatten(const ptx::Operand& o, int index, OpInfo& info,
 
 Argument FunctionDecoder::argument(const ptx::Operand& o) {
   Argument out;
-  if (o.kind == Kind::symbol) {
+  if (o.kind == OperandKind::symbol) {
     auto it = locals_.find(code_.module.symbols.at(o.id));
     if (it != locals_.end()) {
       out.variable = true;

@@ -2,6 +2,7 @@
 // mma.sync: one layout rule serves every shape, since registers pack consecutive k.
 #include "emu/gather.h"
 #include "emu/handlers.h"
+#include "emu/mma_shape.h"
 #include "emu/number.h"
 #include "emu/sparse.h"
 #include "emu/tile.h"
@@ -11,28 +12,6 @@
 namespace tilewright::emu::detail {
 
 namespace {
-
-struct Shape {
-  int m = 0, n = 0, k = 0;
-};
-
-Shape read_shape(const ptx::Opcode& op) {
-  for (const ptx::Mod mod : op.slots) {
-    const std::string_view word = ptx::name(mod);
-    if (mod.id == 0 || word.size() < 5 || word[0] != 'm' || word[1] < '0' || word[1] > '9')
-      continue;
-    Shape s;
-    int* field = &s.m;
-    for (const char ch : word) {
-      if (ch == 'm') field = &s.m;
-      if (ch == 'n') field = &s.n;
-      if (ch == 'k') field = &s.k;
-      if (ch >= '0' && ch <= '9') *field = *field * 10 + (ch - '0');
-    }
-    return s;
-  }
-  return {};
-}
 
 Arithmetic read_types(const Inst& in) {
   const ptx::Opcode& op = *in.info->opcode;
@@ -51,17 +30,13 @@ std::uint64_t element_bits(std::uint64_t word, int index, int width) {
   return word >> (index * width) & ((std::uint64_t{1} << width) - 1);
 }
 
-const Slot& slot_of(const Inst& in, int operand, int i) {
-  return in.slot[in.info->start[static_cast<std::size_t>(operand)] + static_cast<unsigned>(i)];
-}
-
 /// A: register i of lane (g, t) holds row g + 8 (i mod rows/8), and a run of consecutive k.
-Tile read_a(Exec& x, const Inst& in, Shape s, Element type) {
+Tile read_a(Exec& x, const Inst& in, MmaShape s, Element type) {
   Tile out(s.m, s.k);
   const int width = type.bits, pack = width == 64 ? 1 : 32 / width, row_blocks = s.m / 8;
   const int regs = in.info->count[1];
   for (int i = 0; i < regs; ++i) {
-    const Slot& slot = slot_of(in, 1, i);
+    const Slot& slot = in.slot_at(1, i);
     for (int lane = 0; lane < 32; ++lane) {
       const std::uint64_t word = x.value(slot, static_cast<unsigned>(lane));
       const int row = lane / 4 + 8 * (i % row_blocks);
@@ -75,11 +50,11 @@ Tile read_a(Exec& x, const Inst& in, Shape s, Element type) {
   return out;
 }
 
-Tile read_b(Exec& x, const Inst& in, Shape s, Element type) {
+Tile read_b(Exec& x, const Inst& in, MmaShape s, Element type) {
   Tile out(s.k, s.n);
   const int width = type.bits, pack = width == 64 ? 1 : 32 / width;
   for (int i = 0; i < in.info->count[2]; ++i) {
-    const Slot& slot = slot_of(in, 2, i);
+    const Slot& slot = in.slot_at(2, i);
     for (int lane = 0; lane < 32; ++lane) {
       const std::uint64_t word = x.value(slot, static_cast<unsigned>(lane));
       for (int e = 0; e < pack; ++e) {
@@ -93,11 +68,11 @@ Tile read_b(Exec& x, const Inst& in, Shape s, Element type) {
 }
 
 /// A sparse A in full: the registers hold its kept half as they hold an A of half the columns.
-Tile read_sparse_a(Exec& x, const Inst& in, Shape s, const Arithmetic& how) {
+Tile read_sparse_a(Exec& x, const Inst& in, MmaShape s, const Arithmetic& how) {
   const bool ordered = in.info->has<"sp::ordered_metadata">();
-  const auto selector = static_cast<int>(x.value(slot_of(in, 5, 0), 0));
+  const auto selector = static_cast<int>(x.value(in.slot_at(5, 0), 0));
   const SparseOperand sparse{how.a, s.k, selector, ordered};
-  const SparseRows rows = sparse_rows(x, slot_of(in, 4, 0), sparse);
+  const SparseRows rows = sparse_rows(x, in.slot_at(4, 0), sparse);
   check_sparse_rows(x, rows, sparse);
   const Tile kept = read_a(x, in, {s.m, s.n, s.k / 2}, how.a);
   Tile out(s.m, s.k);
@@ -117,11 +92,11 @@ void for_each_accumulator(const Inst& in, int operand, Element type, unsigned la
   const int pack = type.bits == 16 ? 2 : 1;
   const int g = static_cast<int>(lane / 4), t = static_cast<int>(lane % 4);
   for (int i = 0; i < in.info->count[static_cast<std::size_t>(operand)] * pack; ++i) {
-    each(slot_of(in, operand, i / pack), i % pack, g + 8 * (i / 2), 2 * t + i % 2);
+    each(in.slot_at(operand, i / pack), i % pack, g + 8 * (i / 2), 2 * t + i % 2);
   }
 }
 
-Tile read_c(Exec& x, const Inst& in, Shape s, Element type) {
+Tile read_c(Exec& x, const Inst& in, MmaShape s, Element type) {
   Tile out(s.m, s.n);
   for (unsigned lane = 0; lane < 32; ++lane) {
     for_each_accumulator(in, 3, type, lane, [&](const Slot& slot, int e, int r, int c) {
@@ -154,7 +129,7 @@ void write_d(Exec& x, const Inst& in, const Tile& d, const Arithmetic& how) {
 
 Flow exec_mma(Exec& x, const Inst& in) {
   const ptx::Opcode& op = *in.info->opcode;
-  const Shape s = read_shape(op);
+  const MmaShape s = read_mma_shape(op);
   const Arithmetic how = read_types(in);
   const bool sparse = in.info->has<"sp">() || in.info->has<"sp::ordered_metadata">();
   if (gather_aligned(x) == Gather::wait) return Flow::stop;

@@ -12,10 +12,6 @@ namespace tilewright::emu::detail {
 
 namespace {
 
-const Slot& slot_at(const Inst& in, int operand, int i) {
-  return in.slot[in.info->start[static_cast<std::size_t>(operand)] + static_cast<unsigned>(i)];
-}
-
 void refuse(Exec& x, unsigned lane, std::uint64_t address) {
   if (!x.checks(Kind::out_of_bounds)) return;
   report(x, {.kind = Kind::out_of_bounds,
@@ -81,7 +77,7 @@ void load_reduce(const Lane& t, const std::vector<std::uint64_t>& members) {
     first = false;
   }
   for (int i = 0; i < info.vec; ++i) {
-    t.x.set(slot_at(t.in, 0, i), t.lane, sum[static_cast<std::size_t>(i)]);
+    t.x.set(t.in.slot_at(0, i), t.lane, sum[static_cast<std::size_t>(i)]);
   }
 }
 
@@ -95,7 +91,7 @@ void write_all(const Lane& t, const std::vector<std::uint64_t>& members, bool re
     if (info.order == Order::release) release_word(t.x, t.lane, key_of(t, at), info, reduces);
     for (int i = 0; i < info.vec; ++i) {
       std::byte* element = l.data + i * info.bytes;
-      std::uint64_t value = t.x.value(slot_at(t.in, 1, i), t.lane);
+      std::uint64_t value = t.x.value(t.in.slot_at(1, i), t.lane);
       if (reduces) {
         std::uint64_t old = 0;
         std::memcpy(&old, element, static_cast<std::size_t>(info.bytes));

@@ -20,7 +20,7 @@ namespace {
 
 namespace sem = ptx::semantics;
 
-struct Shape {
+struct WgmmaShape {
   int n = 0, k = 0;
   Type d = Type::none;
   Element a, b;
@@ -29,8 +29,8 @@ struct Shape {
   int a_columns() const { return sparse ? k / 2 : k; }  ///< that are stored
 };
 
-Shape read_shape(const ptx::Opcode& op) {
-  Shape s;
+WgmmaShape read_wgmma_shape(const ptx::Opcode& op) {
+  WgmmaShape s;
   for (const ptx::Mod mod : op.slots) {
     const std::string_view word = mod.id == 0 ? std::string_view{} : ptx::name(mod);
     if (!word.starts_with("m64n")) continue;
@@ -50,18 +50,14 @@ Shape read_shape(const ptx::Opcode& op) {
   return s;
 }
 
-const Slot& slot_at(const Inst& in, int operand, int i) {
-  return in.slot[in.info->start[static_cast<std::size_t>(operand)] + static_cast<unsigned>(i)];
-}
-
 std::int64_t number_operand(Exec& x, const Inst& in, int operand, std::int64_t otherwise) {
   if (operand >= in.info->operands) return otherwise;
-  return static_cast<std::int32_t>(x.value(slot_at(in, operand, 0), 0));
+  return static_cast<std::int32_t>(x.value(in.slot_at(operand, 0), 0));
 }
 
 /// Operands behind b and, if sparse, its metadata and selector: scale-d, then the modifiers of a
 /// and b.
-int modifier(const Shape& s, int i) { return (s.sparse ? 5 : 3) + i; }
+int modifier(const WgmmaShape& s, int i) { return (s.sparse ? 5 : 3) + i; }
 
 /// Element matrices as floats (or integers), row-major.
 struct Matrices {
@@ -69,7 +65,7 @@ struct Matrices {
   std::vector<std::int32_t> ia, ib, ic;
 };
 
-bool integer(const Shape& s) { return s.d == Type::s32; }
+bool integer(const WgmmaShape& s) { return s.d == Type::s32; }
 
 /// The element that begins at a bit of the byte at an address of shared memory.
 double shared_element(const Block& block, std::uint32_t address, std::uint32_t bit, Element e) {
@@ -83,16 +79,16 @@ double shared_element(const Block& block, std::uint32_t address, std::uint32_t b
   return decode_number(e, bits >> bit);
 }
 
-double register_element(Exec& x, const PendingWgmma& op, const Shape& s, int r, int k) {
+double register_element(Exec& x, const PendingWgmma& op, const WgmmaShape& s, int r, int k) {
   const int pack = 32 / s.width();
   const int half = k / (4 * pack), t = k / pack % 4, e = k % pack;
   const auto lane = static_cast<unsigned>(r % 8 * 4 + t);
-  const std::uint64_t word = x.value(slot_at(*op.inst, 1, r / 8 + 2 * half), lane);
+  const std::uint64_t word = x.value(op.inst->slot_at(1, r / 8 + 2 * half), lane);
   return decode_number(s.a,
                        s.width() == 32 ? word : word >> (e * s.width()) & ((1U << s.width()) - 1));
 }
 
-void read_a(Exec& x, const PendingWgmma& op, const Shape& s, Matrices& m) {
+void read_a(Exec& x, const PendingWgmma& op, const WgmmaShape& s, Matrices& m) {
   const Inst& in = *op.inst;
   const auto scale = static_cast<double>(number_operand(x, in, modifier(s, 1), 1));
   const bool transposed = number_operand(x, in, modifier(s, 3), 0) != 0;
@@ -122,7 +118,7 @@ void read_a(Exec& x, const PendingWgmma& op, const Shape& s, Matrices& m) {
   }
 }
 
-void read_b(Exec& x, const PendingWgmma& op, const Shape& s, Matrices& m) {
+void read_b(Exec& x, const PendingWgmma& op, const WgmmaShape& s, Matrices& m) {
   const Inst& in = *op.inst;
   const auto scale = static_cast<double>(number_operand(x, in, modifier(s, 2), 1));
   const bool a_in_registers = in.info->count[1] == 4;
@@ -142,17 +138,17 @@ void read_b(Exec& x, const PendingWgmma& op, const Shape& s, Matrices& m) {
 
 /// Calls `each(slot, part of the register, row of 16, column)` for the lane's accumulators.
 template <class Each>
-void for_each_accumulator(const Inst& in, const Shape& s, unsigned lane, Each each) {
+void for_each_accumulator(const Inst& in, const WgmmaShape& s, unsigned lane, Each each) {
   const int pack = s.d == Type::f16 ? 2 : 1;
   const int g = static_cast<int>(lane / 4), t = static_cast<int>(lane % 4);
   for (int j = 0; j < s.n / 2; ++j) {
-    each(slot_at(in, 0, j / pack), j % pack, g + 8 * (j / 2 % 2), 8 * (j / 4) + 2 * t + j % 2);
+    each(in.slot_at(0, j / pack), j % pack, g + 8 * (j / 2 % 2), 8 * (j / 4) + 2 * t + j % 2);
   }
 }
 
 void compute(Exec& x, const PendingWgmma& op) {
   const Inst& in = *op.inst;
-  const Shape s = read_shape(*in.info->opcode);
+  const WgmmaShape s = read_wgmma_shape(*in.info->opcode);
   Exec view = x;
   view.frame = x.warp->stack.data() + op.frame_base;
   Matrices m;
@@ -197,7 +193,7 @@ void deliver_wgmma(Exec& x, PendingWgmma& op) {
 }
 
 /// Shared memory that the operands cover, in rows of 16 bytes, is read by the asynchronous proxy.
-void note_operands(Exec& x, const PendingWgmma& op, const Shape& s) {
+void note_operands(Exec& x, const PendingWgmma& op, const WgmmaShape& s) {
   if (!race_checked(x) && !x.checks(Kind::uninitialized_read)) return;
   const Inst& in = *op.inst;
   const Actor actor = bulk_actor(x, 0, op.agent, "wgmma");
@@ -261,17 +257,17 @@ void rebuild_in_flight(Warp& w) {
   for (const PendingWgmma& op : w.wgmma) {
     const Inst& in = *op.inst;
     for (int i = 0; i < in.info->count[0]; ++i)
-      mark(w.wgmma_results, line_of(slot_at(in, 0, i)));
+      mark(w.wgmma_results, line_of(in.slot_at(0, i)));
     if (in.info->count[1] != 4) continue;
     for (int i = 0; i < 4; ++i)
-      mark(w.wgmma_sources, line_of(slot_at(in, 1, i)));
+      mark(w.wgmma_sources, line_of(in.slot_at(1, i)));
   }
 }
 
 }  // namespace
 
 Flow exec_wgmma(Exec& x, const Inst& in) {
-  const Shape s = read_shape(*in.info->opcode);
+  const WgmmaShape s = read_wgmma_shape(*in.info->opcode);
   if (gather_aligned(x) == Gather::wait) return Flow::stop;
   Warp& w = *x.warp;
   PendingWgmma op;
@@ -279,22 +275,22 @@ Flow exec_wgmma(Exec& x, const Inst& in) {
   op.pc = x.pc;
   op.frame_base = w.frames[x.split->frame].base;
   op.group = w.wgmma_group;
-  op.accumulate = x.value(slot_at(in, modifier(s, 0), 0), 0) != 0;
-  if (in.info->count[1] == 1) op.a = x.value(slot_at(in, 1, 0), 0);
-  op.b = x.value(slot_at(in, 2, 0), 0);
+  op.accumulate = x.value(in.slot_at(modifier(s, 0), 0), 0) != 0;
+  if (in.info->count[1] == 1) op.a = x.value(in.slot_at(1, 0), 0);
+  op.b = x.value(in.slot_at(2, 0), 0);
   op.agent = take_agent(*x.block);
   bool unfenced = false;
   for (int i = 0; i < in.info->count[0]; ++i) {
-    unfenced |= test(w.written, line_of(slot_at(in, 0, i))) && op.accumulate;
+    unfenced |= test(w.written, line_of(in.slot_at(0, i))) && op.accumulate;
   }
   for (int i = 0; in.info->count[1] == 4 && i < 4; ++i) {
-    unfenced |= test(w.written, line_of(slot_at(in, 1, i)));
+    unfenced |= test(w.written, line_of(in.slot_at(1, i)));
   }
   if (unfenced) report_missing_fence(x);
   if (s.sparse) {
     const auto selector = static_cast<int>(number_operand(x, in, 4, 0));
     const SparseOperand sparse{s.a, s.k, selector};
-    op.metadata = sparse_rows(x, slot_at(in, 3, 0), sparse);
+    op.metadata = sparse_rows(x, in.slot_at(3, 0), sparse);
     check_sparse_rows(x, op.metadata, sparse);
   }
   note_operands(x, op, s);
@@ -309,7 +305,7 @@ Flow exec_wgmma(Exec& x, const Inst& in) {
     deliver_wgmma(x, op);
   }
   for (int i = 0; i < in.info->count[0]; ++i)
-    x.defined(slot_at(in, 0, i)) = ~std::uint32_t{0};
+    x.defined(in.slot_at(0, i)) = ~std::uint32_t{0};
   w.wgmma.push_back(op);
   rebuild_in_flight(w);
   return Flow::next;

@@ -3,6 +3,7 @@
 #include "emu/access.h"
 #include "emu/gather.h"
 #include "emu/handlers.h"
+#include "emu/mma_shape.h"
 #include "emu/number.h"
 #include "emu/tile.h"
 
@@ -12,30 +13,6 @@
 namespace tilewright::emu::detail {
 
 namespace {
-
-struct Shape {
-  int m = 0, n = 0, k = 0;
-};
-
-Shape read_shape(const ptx::Opcode& op) {
-  Shape s;
-  for (const ptx::Mod mod : op.slots) {
-    const std::string_view word = mod.id == 0 ? std::string_view{} : ptx::name(mod);
-    if (word.size() < 6 || word[0] != 'm' || word[1] < '0' || word[1] > '9') continue;
-    int* field = &s.m;
-    for (const char ch : word) {
-      if (ch == 'm') field = &s.m;
-      if (ch == 'n') field = &s.n;
-      if (ch == 'k') field = &s.k;
-      if (ch >= '0' && ch <= '9') *field = *field * 10 + (ch - '0');
-    }
-  }
-  return s;
-}
-
-const Slot& slot_at(const Inst& in, int operand, int i) {
-  return in.slot[in.info->start[static_cast<std::size_t>(operand)] + static_cast<unsigned>(i)];
-}
 
 /// Elements a register holds: tf32 and f32 one, f16 two, s8 four, s4 eight.
 int pack_of(Element type) { return type.bits >= 32 ? 1 : 32 / type.bits; }
@@ -59,7 +36,7 @@ Tile read_fragment(Exec& x, const Inst& in, int operand, Element type, int rows,
   const int width = 32 / pack_of(type);
   for_each_element(in.info->count[static_cast<std::size_t>(operand)], type, rows * cols,
                    [&](unsigned lane, int r, int e, int i) {
-                     const Slot& s = slot_at(in, operand, r);
+                     const Slot& s = in.slot_at(operand, r);
                      std::uint64_t word = x.value(s, lane);
                      if (width < 32) word = word >> (e * width) & ((1U << width) - 1);
                      out.value[static_cast<std::size_t>(i)] = decode_number(type, word);
@@ -92,7 +69,7 @@ struct Layout {
   }
 };
 
-Layout layout_of(Exec& x, const Inst& in, Shape s, int stride_operand) {
+Layout layout_of(Exec& x, const Inst& in, MmaShape s, int stride_operand) {
   Layout out;
   out.rows = in.info->has<"b">() ? s.k : s.m;
   out.cols = in.info->has<"a">() ? s.k : s.n;
@@ -100,7 +77,7 @@ Layout layout_of(Exec& x, const Inst& in, Shape s, int stride_operand) {
   out.row_major = in.info->has<"row">();
   out.stride = out.row_major ? out.cols : out.rows;
   if (stride_operand < in.info->operands) {
-    out.stride = static_cast<std::int64_t>(x.value(slot_at(in, stride_operand, 0), 0));
+    out.stride = static_cast<std::int64_t>(x.value(in.slot_at(stride_operand, 0), 0));
   }
   return out;
 }
@@ -120,7 +97,7 @@ Memory2D memory_of(Exec& x, const Inst& in, int operand) {
 
 Element element_type(const Inst& in) { return element(*in.info->opcode, 0); }
 
-Flow load(Exec& x, const Inst& in, Shape s) {
+Flow load(Exec& x, const Inst& in, MmaShape s) {
   const Element type = element_type(in);
   const Layout layout = layout_of(x, in, s, 2);
   const Memory2D m = memory_of(x, in, 1);
@@ -143,12 +120,12 @@ Flow load(Exec& x, const Inst& in, Shape s) {
                          word >>= bit % 8;
                        }
                      }
-                     write_element(x, slot_at(in, 0, r), lane, type, e, word, defined);
+                     write_element(x, in.slot_at(0, r), lane, type, e, word, defined);
                    });
   return Flow::next;
 }
 
-Flow store(Exec& x, const Inst& in, Shape s) {
+Flow store(Exec& x, const Inst& in, MmaShape s) {
   const Element type = element_type(in);
   const Layout layout = layout_of(x, in, s, 2);
   const Memory2D m = memory_of(x, in, 0);
@@ -156,7 +133,7 @@ Flow store(Exec& x, const Inst& in, Shape s) {
   x.run->changed();
   for_each_element(
       in.info->count[1], type, layout.rows * layout.cols, [&](unsigned lane, int r, int e, int i) {
-        const Slot& slot = slot_at(in, 1, r);
+        const Slot& slot = in.slot_at(1, r);
         const std::uint64_t at = m.base + static_cast<std::uint64_t>(layout.offset(i) * bytes);
         Located l;
         if (!locate(x, lane, m.space, at, bytes, bytes, Purpose::write, l)) return;
@@ -174,7 +151,7 @@ Flow store(Exec& x, const Inst& in, Shape s) {
   return Flow::next;
 }
 
-Flow multiply_fragments(Exec& x, const Inst& in, Shape s) {
+Flow multiply_fragments(Exec& x, const Inst& in, MmaShape s) {
   const ptx::Opcode& op = *in.info->opcode;
   const Element half{Type::f16, 16};
   const bool four = element(op, 2).type != Type::none;
@@ -192,7 +169,7 @@ Flow multiply_fragments(Exec& x, const Inst& in, Shape s) {
   x.grid->report.counters.tensor_ops += static_cast<std::uint64_t>(2 * s.m * s.n * s.k);
   for_each_element(in.info->count[0], how.d, s.m * s.n, [&](unsigned lane, int r, int e, int i) {
     const auto at = static_cast<std::size_t>(i);
-    write_element(x, slot_at(in, 0, r), lane, how.d, e,
+    write_element(x, in.slot_at(0, r), lane, how.d, e,
                   encode_number(how.d.type, d.value[at], how.saturate), d.defined[at] != 0);
   });
   return Flow::next;
@@ -201,7 +178,7 @@ Flow multiply_fragments(Exec& x, const Inst& in, Shape s) {
 }  // namespace
 
 Flow exec_wmma(Exec& x, const Inst& in) {
-  const Shape s = read_shape(*in.info->opcode);
+  const MmaShape s = read_mma_shape(*in.info->opcode);
   if (gather_aligned(x) == Gather::wait) return Flow::stop;
   if (in.info->has<"load">()) return load(x, in, s);
   if (in.info->has<"store">()) return store(x, in, s);

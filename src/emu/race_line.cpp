@@ -12,8 +12,6 @@ namespace tilewright::emu::detail {
 namespace {
 
 constexpr unsigned kWords = ShadowLine::kWords;
-constexpr std::uint64_t kWho =
-    (std::uint64_t{Record::kBlockLimit} << Record::kBlockShift) | (0xfffULL << Record::kAgentShift);
 
 Record next_agents(Record r, unsigned count) {
   return {r.bits + (std::uint64_t{count} << Record::kAgentShift)};
@@ -84,7 +82,7 @@ bool LineRow::known(Record first, unsigned shift, unsigned lane) const {
 bool LineRow::writer_known(const ShadowLine& line, unsigned lane) const {
   if (settled_(line.writer)) return true;
   const std::uint64_t own = next_agents(own_, lane).bits;
-  if (((line.writer ^ own) & kWho) == 0 && line.writer_shift == shift_) return true;
+  if (((line.writer ^ own) & Record::kWho) == 0 && line.writer_shift == shift_) return true;
   if (exempt(line.writer, line.writer_pc)) return true;
   return known({line.writer}, line.writer_shift, lane);
 }

@@ -20,9 +20,6 @@ bool one_epoch(const LaneClocks& c, std::uint32_t mask, std::uint32_t& epoch) {
   return (differ & mask) == 0;
 }
 
-constexpr std::uint64_t kWho =
-    (std::uint64_t{Record::kBlockLimit} << Record::kBlockShift) | (0xfffULL << Record::kAgentShift);
-
 /// Lanes that access consecutive elements of `words` words each; a constant, for vector code.
 template <unsigned words>
 struct Row {
@@ -110,7 +107,7 @@ bool Row<words>::writers_known() const {
   for (unsigned i = 0; i < kCount; ++i) {
     const std::uint64_t me = own[i / words] + (std::uint64_t{i / words} << Record::kAgentShift);
     const std::uint64_t w = view.writer[i];
-    good &= settled(w) | (((w ^ me) & kWho) == 0);
+    good &= settled(w) | (((w ^ me) & Record::kWho) == 0);
   }
   if (good) return true;
   for (unsigned i = 0; i < kCount; ++i) {
@@ -123,7 +120,7 @@ bool Row<words>::writers_known() const {
 /// The only earlier reader of the word is the lane that accesses it now, by weak reads.
 template <unsigned words>
 bool Row<words>::only_me(unsigned i) const {
-  constexpr std::uint64_t kRest = kWho | std::uint64_t{7} << Record::kScopeShift;
+  constexpr std::uint64_t kRest = Record::kWho | std::uint64_t{7} << Record::kScopeShift;
   return ((view.reader[i] ^ own[i / words]) & kRest) == 0 && scope == 0 &&
          view.lanes[i] == 1U << (i / words);
 }

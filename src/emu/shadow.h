@@ -19,6 +19,8 @@ struct Record {
 
   static constexpr int kEpochShift = 43, kBlockShift = 19, kAgentShift = 7, kScopeShift = 4;
   static constexpr std::uint32_t kEpochLimit = (1U << 21) - 1, kBlockLimit = (1U << 24) - 1;
+  static constexpr std::uint64_t kWho = std::uint64_t{kBlockLimit} << kBlockShift |
+                                        0xfffULL << kAgentShift;  ///< bits of block and agent
 
   static Record make(std::uint32_t epoch, std::uint32_t block, std::uint32_t agent,
                      std::uint32_t scope, std::uint32_t mask) {

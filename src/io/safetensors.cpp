@@ -20,9 +20,9 @@ struct SafetensorsFile::State {
 namespace {
 
 SafetensorsHeader read_header(const io::Source& source) {
-  constexpr std::uint64_t kPrefix = 8;
+  constexpr std::uint64_t kLengthBytes = 8;
   std::vector<std::byte> bytes(
-      static_cast<std::size_t>(std::min<std::uint64_t>(kPrefix, source.size())));
+      static_cast<std::size_t>(std::min<std::uint64_t>(kLengthBytes, source.size())));
   source.read(0, bytes);
   std::uint64_t length = 0;
   for (std::size_t i = bytes.size(); i-- > 0;) {
@@ -30,8 +30,8 @@ SafetensorsHeader read_header(const io::Source& source) {
   }
   const std::uint64_t rest = source.size() - bytes.size();
   // A length that is over the limits is refused by the parser; reading nothing for it is enough.
-  if (bytes.size() == kPrefix && length <= rest && length <= 100'000'000) {
-    bytes.resize(static_cast<std::size_t>(kPrefix + length));
+  if (bytes.size() == kLengthBytes && length <= rest && length <= 100'000'000) {
+    bytes.resize(static_cast<std::size_t>(kLengthBytes + length));
     source.read(0, bytes);
   }
   return parse_safetensors_header(bytes, source.size(), source.path());

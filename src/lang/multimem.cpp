@@ -106,7 +106,7 @@ std::string vector_word(const char* what, Reduction reduction, const Element& fi
          vector_word(what, first, count, reduction != Reduction::add, at);
 }
 
-ptx::Operand words_operand(const Fragment& fragment, SourceLoc at) {
+ptx::Operand value_operand(const Fragment& fragment, SourceLoc at) {
   if (fragment.words(at).size() == 1) return ptx::reg(fragment.words(at)[0]);
   std::vector<ptx::Operand> elems;
   for (std::uint32_t word : fragment.words(at))
@@ -145,7 +145,7 @@ Fragment multimem_load(Reduction reduction, const Element& first, int count,
                    vector_word(what, reduction, first, count, at);
   ptx::Operand address = lang::address_operand(first, at);
   Fragment loaded = Fragment::undefined(first.tensor().type(), count, at);
-  tracer.emit(op, {words_operand(loaded, at), address}, at);
+  tracer.emit(op, {value_operand(loaded, at), address}, at);
   return loaded;
 }
 
@@ -172,7 +172,7 @@ void multimem_store(const Element& first, const Fragment& values, MultimemOption
   require_type(what, first, values, at);
   std::string op = stem(what, "st", first.tensor(), options, at) +
                    vector_word(what, first, values.size(), false, at);
-  tracer.emit(op, {lang::address_operand(first, at), words_operand(values, at)}, at);
+  tracer.emit(op, {lang::address_operand(first, at), value_operand(values, at)}, at);
 }
 
 void multimem_red(Reduction reduction, const Element& cell, const Arg& value,
@@ -194,7 +194,7 @@ void multimem_red(Reduction reduction, const Element& first, const Fragment& val
   require_type(what, first, values, at);
   std::string op = stem(what, "red", first.tensor(), options, at) +
                    vector_word(what, reduction, first, values.size(), at);
-  tracer.emit(op, {lang::address_operand(first, at), words_operand(values, at)}, at);
+  tracer.emit(op, {lang::address_operand(first, at), value_operand(values, at)}, at);
 }
 
 }  // namespace tilewright

@@ -117,7 +117,7 @@ V recast_of(A a) {
   return plain(recast_layout(a.number(0), a.number(1), a.composed(2)));
 }
 
-constexpr FunctionRow kRows[] = {
+constexpr FunctionRow kLayoutRows[] = {
     {"make_layout", "shape (, stride), or layouts", 1, 64, make_layout_of,
      "a layout, column-major without a stride; of layouts, one mode each"},
     {"make_row_major", "shape", 1, 1, [](A a) -> V { return make_row_major(a.tuple(0)); },
@@ -171,6 +171,6 @@ constexpr FunctionRow kRows[] = {
 
 }  // namespace
 
-std::span<const FunctionRow> layout_rows() { return kRows; }
+std::span<const FunctionRow> layout_rows() { return kLayoutRows; }
 
 }  // namespace tilewright

@@ -51,7 +51,7 @@ V local_partition_of(A a) {
   return local_partition(a.layout(0), a.layout(1), a.integer(2));
 }
 
-constexpr FunctionRow kRows[] = {
+constexpr FunctionRow kTileRows[] = {
     {"composition", "layout or swizzle, tiler or swizzle", 2, 3, composition_of,
      "the second, then the first"},
     {"composition_swizzle", "swizzle (, offset), layout", 1, 3, composition_swizzle_of,
@@ -116,6 +116,6 @@ constexpr FunctionRow kRows[] = {
 
 }  // namespace
 
-std::span<const FunctionRow> tile_functions() { return kRows; }
+std::span<const FunctionRow> tile_functions() { return kTileRows; }
 
 }  // namespace tilewright

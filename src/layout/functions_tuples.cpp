@@ -46,7 +46,7 @@ V ceil_div_of(A a) {
   return a.holds_layout(1) ? ceil_div(a.tuple(0), a.layout(1)) : ceil_div(a.tuple(0), a.tuple(1));
 }
 
-constexpr FunctionRow kRows[] = {
+constexpr FunctionRow kTupleRows[] = {
     {"product", "tuple", 1, 1, [](A a) -> V { return IntTuple(product(a.tuple(0))); },
      "the product of all leaves"},
     {"sum", "tuple", 1, 1, [](A a) -> V { return IntTuple(sum(a.tuple(0))); },
@@ -105,6 +105,6 @@ constexpr FunctionRow kRows[] = {
 
 }  // namespace
 
-std::span<const FunctionRow> tuple_functions() { return kRows; }
+std::span<const FunctionRow> tuple_functions() { return kTupleRows; }
 
 }  // namespace tilewright

@@ -6,7 +6,7 @@ namespace tilewright::ptx::detail {
 namespace {
 
 // clang-format off
-constexpr Form kRows[] = {
+constexpr Form kArithRows[] = {
     // Integers.
     {"add", ".{u16,s16,u32,u64,s64}", "d, a, b", kAny},
     {"add", ".sat? .s32", "d, a, b", kAny},
@@ -140,6 +140,6 @@ constexpr Form kRows[] = {
 
 }  // namespace
 
-std::span<const Form> arith_forms() { return kRows; }
+std::span<const Form> arith_forms() { return kArithRows; }
 
 }  // namespace tilewright::ptx::detail

@@ -6,7 +6,7 @@ namespace tilewright::ptx::detail {
 namespace {
 
 // clang-format off
-constexpr Form kRows[] = {
+constexpr Form kAsyncRows[] = {
     // cp.async.
     {"cp", ".async .ca .{shared,shared::cta} .global .L2::cache_hint? .<l2_size>?", "[a], [b], #c=4|8|16, s:u32/pred?, h:b64?L2::cache_hint", kSm80, Effect::cp_async},
     {"cp", ".async .cg .{shared,shared::cta} .global .L2::cache_hint? .<l2_size>?", "[a], [b], #c=16..16, s:u32/pred?, h:b64?L2::cache_hint", kSm80, Effect::cp_async},
@@ -82,6 +82,6 @@ constexpr Form kRows[] = {
 
 }  // namespace
 
-std::span<const Form> async_forms() { return kRows; }
+std::span<const Form> async_forms() { return kAsyncRows; }
 
 }  // namespace tilewright::ptx::detail

@@ -9,7 +9,7 @@ constexpr std::array<Requires, 2> kTcgen05 = since(8, 6, "100f,110f");
 constexpr std::array<Requires, 2> kMmaKinds = since(8, 7, "120f");
 
 // clang-format off
-constexpr Form kRows[] = {
+constexpr Form kBlackwellRows[] = {
     // Tensor copies: gather, scatter, im2col::w, pairs of blocks.
     {"cp", ".async .bulk .tensor .2d .shared::cluster .global .tile::gather4 .mbarrier::complete_tx::bytes .multicast::cluster? .L2::cache_hint?", "[a], [t{5}], [m], k:b16?multicast::cluster, h:b64?L2::cache_hint", kTcgen05, Effect::none},
     {"cp", ".async .bulk .tensor .2d .shared::cta .global .tile::gather4 .mbarrier::complete_tx::bytes .L2::cache_hint?", "[a], [t{5}], [m], h:b64?L2::cache_hint", kSm100, Effect::none},
@@ -66,6 +66,6 @@ constexpr Form kRows[] = {
 
 }  // namespace
 
-std::span<const Form> blackwell_forms() { return kRows; }
+std::span<const Form> blackwell_forms() { return kBlackwellRows; }
 
 }  // namespace tilewright::ptx::detail

@@ -9,7 +9,7 @@ constexpr std::array<Requires, 2> kBarrier = since(6, 0, "sm_50+");
 constexpr std::array<Requires, 2> kWarp = since(6, 0, "sm_50+");
 
 // clang-format off
-constexpr Form kRows[] = {
+constexpr Form kControlRows[] = {
     {"bra", ".uni?", "label", kAny, Effect::branch},
     {"brx", ".idx .uni?", "a:u32, label", since(6, 0, "sm_50+"), Effect::branch_indexed},
     {"call", ".uni?", "call", kAny, Effect::call},
@@ -65,6 +65,6 @@ constexpr Form kRows[] = {
 
 }  // namespace
 
-std::span<const Form> control_forms() { return kRows; }
+std::span<const Form> control_forms() { return kControlRows; }
 
 }  // namespace tilewright::ptx::detail

@@ -11,7 +11,7 @@ constexpr std::array<Requires, 2> kFp6 = since(8, 6, kFp6Targets);
 constexpr std::array<Requires, 2> kStochastic = since(8, 7, "100a,103a");
 
 // clang-format off
-constexpr Form kRows[] = {
+constexpr Form kConvertRows[] = {
     {"mov", ".pred", "d, a", kAny},
     {"mov", ".{b16,b32,b64,u16,u32,u64,s16,s32,s64,f32,f64}", "d{pack}, @a{pack}", kAny},
     {"mov", ".b128", "d{pack}, %a{pack}", since(8, 3, "sm_70+")},
@@ -98,6 +98,6 @@ constexpr Form kRows[] = {
 
 }  // namespace
 
-std::span<const Form> convert_forms() { return kRows; }
+std::span<const Form> convert_forms() { return kConvertRows; }
 
 }  // namespace tilewright::ptx::detail

@@ -6,7 +6,7 @@ namespace tilewright::ptx::detail {
 namespace {
 
 // clang-format off
-constexpr Form kRows[] = {
+constexpr Form kLogicRows[] = {
     {"and", ".pred", "d, !a, !b", kAny},
     {"or", ".pred", "d, !a, !b", kAny},
     {"xor", ".pred", "d, !a, !b", kAny},
@@ -73,6 +73,6 @@ constexpr Form kRows[] = {
 
 }  // namespace
 
-std::span<const Form> logic_forms() { return kRows; }
+std::span<const Form> logic_forms() { return kLogicRows; }
 
 }  // namespace tilewright::ptx::detail

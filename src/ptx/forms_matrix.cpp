@@ -15,7 +15,7 @@ constexpr std::array<Requires, 2> kWgmmaMixed = since(8, 4, "90a");
 constexpr std::array<Requires, 2> kWgmmaSparse = since(8, 2, "90a");
 
 // clang-format off
-constexpr Form kRows[] = {
+constexpr Form kMatrixRows[] = {
     {"ldmatrix", ".sync .aligned .m8n8 .{x1,x2,x4} .trans? .{shared,shared::cta}? .b16", "d{x}:b32, [a]", kTuring, Effect::ldmatrix},
     {"ldmatrix", ".sync .aligned .m16n16 .{x1,x2} .trans .{shared,shared::cta}? .b8", "d{2x}:b32, [a]", since(8, 6, "100f,110f,120f"), Effect::none},
     {"ldmatrix", ".sync .aligned .m16n16 .{x1,x2} .trans .{shared,shared::cta}? .b8x16 .{b6x16_p32,b4x16_p64}", "d{2x}:b32, [a]", since(8, 6, "100f,110f,120f"), Effect::none},
@@ -168,6 +168,6 @@ constexpr Form kRows[] = {
 
 }  // namespace
 
-std::span<const Form> matrix_forms() { return kRows; }
+std::span<const Form> matrix_forms() { return kMatrixRows; }
 
 }  // namespace tilewright::ptx::detail

@@ -12,7 +12,7 @@ constexpr std::array<Requires, 2> kB128AtomSys = since(8, 4, "sm_90+");
 constexpr std::array<Requires, 2> kHints = since(7, 4, "sm_80+");
 
 // clang-format off
-constexpr Form kRows[] = {
+constexpr Form kMemoryRows[] = {
     {"ld", ".weak? .<ld_space>? .<ld_cop>? .<l1>? .L2::cache_hint? .<l2_size>? .v2? .<ldst>", "d{v}~, [a], h:b64?L2::cache_hint", kAny, Effect::load},
     {"ld", ".weak? .<ld_space>? .<ld_cop>? .<l1>? .L2::cache_hint? .<l2_size>? .v4 .<narrow>", "d{v}~, [a], h:b64?L2::cache_hint", kAny, Effect::load},
     {"ld", ".weak? .global? .<ld_cop>? .<l1>? .<l2>? .L2::cache_hint? .<l2_size>? .v8 .{b32,u32,s32,f32}", "d{v}~, [a], h:b64?L2::cache_hint", kSm100v88, Effect::load},
@@ -141,6 +141,6 @@ constexpr Form kRows[] = {
 
 }  // namespace
 
-std::span<const Form> memory_forms() { return kRows; }
+std::span<const Form> memory_forms() { return kMemoryRows; }
 
 }  // namespace tilewright::ptx::detail

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // NVIDIA's linker library nvJitLink, opened when a kernel asks for objects of the user's.
 #include "runtime/assemblers.h"
+#include "runtime/bind.h"
 #include "runtime/process.h"
 
 #include <array>
@@ -10,7 +11,7 @@
 namespace tilewright::detail {
 namespace {
 
-constexpr const char* kVariable = "TILEWRIGHT_NVJITLINK";
+constexpr const char* kLinkerVariable = "TILEWRIGHT_NVJITLINK";
 constexpr std::array kFileNames{"libnvJitLink.so.13", "libnvJitLink.so.12", "libnvJitLink.so",
                                 "/usr/local/cuda/lib64/libnvJitLink.so",
                                 "/usr/local/cuda/lib/libnvJitLink.so"};
@@ -38,12 +39,6 @@ struct Library {
   std::string problem;
 };
 
-template <typename F>
-bool bind(void* library, F*& slot, const char* name) {
-  slot = reinterpret_cast<F*>(dlsym(library, name));  // POSIX allows the cast
-  return slot != nullptr;
-}
-
 bool bind_all(void* from, Library& to) {
   return bind(from, to.version, "nvJitLinkVersion") && bind(from, to.create, "nvJitLinkCreate") &&
          bind(from, to.destroy, "nvJitLinkDestroy") && bind(from, to.add, "nvJitLinkAddData") &&
@@ -58,14 +53,14 @@ bool bind_all(void* from, Library& to) {
 
 Library open_library() {
   Library library;
-  std::string chosen = environment(kVariable);
-  library.problem = std::string("switched off by ") + kVariable;
+  std::string chosen = environment(kLinkerVariable);
+  library.problem = std::string("switched off by ") + kLinkerVariable;
   if (chosen == "none") return library;
   std::vector<std::string> names(kFileNames.begin(), kFileNames.end());
   if (!chosen.empty()) names = {chosen};
   library.problem =
       std::string("libnvJitLink.so was not found; pip install nvidia-nvjitlink, and set ") +
-      kVariable + " to its path";
+      kLinkerVariable + " to its path";
   for (const std::string& name : names) {
     void* opened = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (opened == nullptr) continue;
@@ -82,7 +77,7 @@ Library open_library() {
 const Library& library() {
   thread_local std::string opened_for = "\n";  // no value of a variable
   thread_local Library opened;
-  std::string chosen = environment(kVariable);
+  std::string chosen = environment(kLinkerVariable);
   if (opened_for != chosen) {
     opened = open_library();
     opened_for = chosen;

@@ -3,6 +3,7 @@
 #include "runtime/plugin/nvptxcompiler.h"
 
 #include "runtime/assemblers.h"
+#include "runtime/bind.h"
 #include "runtime/process.h"
 
 #include <dlfcn.h>
@@ -11,7 +12,7 @@ namespace tilewright::detail {
 namespace {
 
 constexpr const char* kFileName = "libtilewright_nvptxcompiler.so";
-constexpr const char* kVariable = "TILEWRIGHT_NVPTXCOMPILER";
+constexpr const char* kCompilerVariable = "TILEWRIGHT_NVPTXCOMPILER";
 
 struct Plugin {
   decltype(&tilewright_nvptx_version) version = nullptr;
@@ -20,12 +21,6 @@ struct Plugin {
   std::string path;
   std::string problem;
 };
-
-template <typename F>
-bool bind(void* library, F*& slot, const char* name) {
-  slot = reinterpret_cast<F*>(dlsym(library, name));  // POSIX allows the cast
-  return slot != nullptr;
-}
 
 Plugin open_plugin(const std::string& path) {
   Plugin plugin{
@@ -43,10 +38,10 @@ Plugin open_plugin(const std::string& path) {
 }
 
 Plugin find_plugin() {
-  std::string chosen = environment(kVariable);
+  std::string chosen = environment(kCompilerVariable);
   if (chosen == "none") {
     Plugin off;
-    off.problem = std::string("switched off by ") + kVariable;
+    off.problem = std::string("switched off by ") + kCompilerVariable;
     return off;
   }
   if (!chosen.empty()) return open_plugin(chosen);
@@ -64,7 +59,7 @@ Plugin find_plugin() {
 const Plugin& plugin() {
   thread_local std::string opened_for = "\n";  // no value of a variable
   thread_local Plugin opened;
-  std::string chosen = environment(kVariable);
+  std::string chosen = environment(kCompilerVariable);
   if (opened_for != chosen) {
     opened = find_plugin();
     opened_for = chosen;

@@ -2,6 +2,8 @@
 // Private files by POSIX calls that neither follow links nor leave half a file behind.
 #include "runtime/private_directory.h"
 
+#include "runtime/descriptor.h"
+
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -28,20 +30,6 @@ std::string not_private(const struct stat& status) {
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0) return "can be written by others";
   return {};
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 bool write_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {

@@ -2,6 +2,8 @@
 // Programs by posix_spawn, with their output through a pipe.
 #include "runtime/process.h"
 
+#include "runtime/descriptor.h"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -24,22 +26,6 @@ namespace {
 [[noreturn]] void fail(const std::string& call, const std::string& path, int error) {
   throw Error(ErrorKind::user, call + " " + path + ": " + std::generic_category().message(error));
 }
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { close(); }
-  int get() const { return fd_; }
-  void close() {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = -1;
-  }
-
- private:
-  int fd_;
-};
 
 std::string read_all(int fd) {
   std::string text;

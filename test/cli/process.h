@@ -62,5 +62,13 @@ inline Outcome tilewright(const Folder& folder, const std::string& arguments) {
 inline Outcome with_scale(const Folder& folder, const std::string& arguments) {
   return folder.run(TILEWRIGHT_TEST_PROGRAM, arguments, "TILEWRIGHT_CACHE_DIR=cache");
 }
+#ifdef TILEWRIGHT_FAKE_CUDA
+/// The same program beside a stand-in for the driver; it takes tuning records from the folder.
+inline Outcome on_fake_gpu(const Folder& folder, const std::string& arguments) {
+  return folder.run(TILEWRIGHT_TEST_PROGRAM, arguments,
+                    "TILEWRIGHT_CACHE_DIR=cache TILEWRIGHT_TUNED=. "
+                    "TILEWRIGHT_CUDA_DRIVER='" TILEWRIGHT_FAKE_CUDA "'");
+}
+#endif
 
 }  // namespace tilewright::test

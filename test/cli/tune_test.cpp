@@ -82,12 +82,6 @@ TEST(ProgressBar, FillsAsWorkIsDone) {
 }
 
 #ifdef TILEWRIGHT_FAKE_CUDA
-Outcome on_fake_gpu(const Folder& folder, const std::string& arguments) {
-  return folder.run(TILEWRIGHT_TEST_PROGRAM, arguments,
-                    "TILEWRIGHT_CACHE_DIR=cache TILEWRIGHT_TUNED=. "
-                    "TILEWRIGHT_CUDA_DRIVER='" TILEWRIGHT_FAKE_CUDA "'");
-}
-
 // The stand-in for a driver answers 1.5 ms for every span of time and runs no kernel.
 TEST(Tune, WritesARecordThatPlansFind) {
   if (!have_assembler()) GTEST_SKIP() << why_no_assembler();

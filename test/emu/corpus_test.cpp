@@ -18,14 +18,14 @@ std::string read_text(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-struct Row {
+struct CorpusRow {
   std::string name, file, ptx;
 };
-std::ostream& operator<<(std::ostream& out, const Row& row) { return out << row.name; }
+std::ostream& operator<<(std::ostream& out, const CorpusRow& row) { return out << row.name; }
 
-class Corpus : public testing::TestWithParam<Row> {};
+class Corpus : public testing::TestWithParam<CorpusRow> {};
 
-void run_clean(const Row& row, const Options& options) {
+void run_clean(const CorpusRow& row, const Options& options) {
   const std::string ptx = kCorpus + row.ptx;
   const CaseResult result = run_case(kCorpus + row.file, read_text(ptx), ptx, options);
   const std::string what = row.name + " seed " + std::to_string(options.seed) + " residency " +
@@ -48,7 +48,7 @@ std::uint64_t rounds() {
   return text == nullptr ? 1 : std::strtoull(text, nullptr, 10);
 }
 
-void run_every_mode(const Row& row, std::uint64_t& seed) {
+void run_every_mode(const CorpusRow& row, std::uint64_t& seed) {
   for (const Residency r : {Residency::all, Residency::estimate, Residency::one}) {
     for (const Delivery d : {Delivery::late, Delivery::eager, Delivery::random}) {
       for (const Divergence v : {Divergence::converge, Divergence::maximal, Divergence::random}) {
@@ -70,8 +70,8 @@ TEST_P(Corpus, IsCleanInEveryScheduleMode) {
     run_every_mode(GetParam(), seed);
 }
 
-std::vector<Row> rows() {
-  std::vector<Row> out;
+std::vector<CorpusRow> rows() {
+  std::vector<CorpusRow> out;
   auto add = [&](const std::string& folder, const std::string& entry, bool sm80) {
     for (const std::string target : {"sm_80", "sm_90a"}) {
       if (target == "sm_80" && !sm80) continue;

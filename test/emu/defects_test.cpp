@@ -114,12 +114,12 @@ const std::vector<Pair> kPairs = {
      true},
 };
 
-struct Outcome {
+struct PairOutcome {
   LaunchReport report;
   Ints out;
 };
 
-Outcome run(const Pair& pair, const std::string& suffix, const Options& options) {
+PairOutcome run(const Pair& pair, const std::string& suffix, const Options& options) {
   Machine machine(ptx::parse_target("sm_90a"));
   Launch launch;
   launch.program = machine.load(module_of("ptx_own/defects_sm_90a.ptx"));
@@ -137,7 +137,7 @@ Outcome run(const Pair& pair, const std::string& suffix, const Options& options)
   std::memcpy(launch.params.data(), &in, 8);
   std::memcpy(launch.params.data() + 8, &out, 8);
   std::memcpy(launch.params.data() + 16, &n, 4);
-  Outcome outcome{machine.launch(launch, options), Ints(1024)};
+  PairOutcome outcome{machine.launch(launch, options), Ints(1024)};
   machine.read(out, std::as_writable_bytes(std::span(outcome.out)));
   return outcome;
 }
@@ -148,7 +148,7 @@ TEST_P(Defects, TheRightKernelIsCleanAndGivesItsValues) {
   const Pair& pair = GetParam();
   const Ints expected = pair.expected(pair.zeros ? Ints(1024) : program_input());
   for (const Options& o : schedules()) {
-    Outcome outcome = run(pair, "_clean", o);
+    PairOutcome outcome = run(pair, "_clean", o);
     expect_clean(outcome.report, o);
     outcome.out.resize(expected.size());
     EXPECT_EQ(outcome.out, expected) << schedule_text(o);

@@ -13,11 +13,11 @@ const std::string kEntry =
     ".visible .entry k()\n{\n.reg .b32 %r<8>;\n.reg .b64 %rd<8>;\n.reg .pred %p<4>;\n"
     ".shared .align 16 .b8 s[64];\n.shared .align 8 .b64 bar;\n";
 
-struct Row {
+struct HostileRow {
   std::string name, text;
   std::string said;  ///< a part of the error's or the first finding's text
 };
-std::ostream& operator<<(std::ostream& out, const Row& row) { return out << row.name; }
+std::ostream& operator<<(std::ostream& out, const HostileRow& row) { return out << row.name; }
 
 std::string repeat(const std::string& text, int count) {
   std::string out;
@@ -26,7 +26,7 @@ std::string repeat(const std::string& text, int count) {
   return out;
 }
 
-std::vector<Row> sizes() {
+std::vector<HostileRow> sizes() {
   return {
       {"SharedMemory", ".visible .entry k(){ .shared .align 8 .b8 s[4294967296]; ret; }",
        "4294967296 bytes of shared memory; the target has 232448"},
@@ -56,7 +56,7 @@ std::vector<Row> sizes() {
   };
 }
 
-std::vector<Row> depths() {
+std::vector<HostileRow> depths() {
   return {
       {"Recursion", ".func f(){ call.uni f; ret; }\n.visible .entry k(){ call.uni f; ret; }",
        "overflows the stack: 512 calls deep"},
@@ -73,7 +73,7 @@ std::vector<Row> depths() {
   };
 }
 
-std::vector<Row> addresses() {
+std::vector<HostileRow> addresses() {
   auto touch = [](const std::string& address) {
     return kEntry + "mov.u64 %rd1, " + address +
            ";\nld.u32 %r1, [%rd1];\nst.u32 [%rd1], 1;\nst.global.v4.u32 [%rd1], {1, 1, 1, 1};\n"
@@ -120,10 +120,10 @@ std::vector<Row> addresses() {
   };
 }
 
-class Hostile : public testing::TestWithParam<Row> {};
+class Hostile : public testing::TestWithParam<HostileRow> {};
 
 TEST_P(Hostile, IsRefusedOrReported) {
-  const Row& row = GetParam();
+  const HostileRow& row = GetParam();
   std::string said;
   try {
     Machine machine(ptx::parse_target("sm_90a"));

@@ -164,15 +164,15 @@ std::string store(int b, int first, int count) {
   return out;
 }
 
-struct Row {
+struct MatrixRow {
   std::string name, opcode;
   int m, k;
   Element a, b;
   int selector = -1;  ///< sparse if not negative
 };
-std::ostream& operator<<(std::ostream& out, const Row& row) { return out << row.name; }
+std::ostream& operator<<(std::ostream& out, const MatrixRow& row) { return out << row.name; }
 
-std::vector<Row> rows() {
+std::vector<MatrixRow> mma_rows() {
   const std::string s32 = ".s32", mma = "mma.sync.aligned.", sp = "mma.sp.sync.aligned.",
                     ordered = "mma.sp::ordered_metadata.sync.aligned.";
   return {
@@ -202,10 +202,10 @@ std::vector<Row> rows() {
   };
 }
 
-class Mma : public testing::TestWithParam<Row> {};
+class Mma : public testing::TestWithParam<MatrixRow> {};
 
 TEST_P(Mma, MultipliesIntegersExactly) {
-  const Row& row = GetParam();
+  const MatrixRow& row = GetParam();
   std::mt19937 random(7);
   const bool sparse = row.selector >= 0, floats = row.opcode.find(".f32") != std::string::npos;
   const Sparse s = sparse ? random_sparse(row.k, row.a, row.selector, random)
@@ -230,7 +230,7 @@ TEST_P(Mma, MultipliesIntegersExactly) {
   EXPECT_EQ(out.words[2], pack_c(product(a, b, c, differing), floats));
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, Mma, testing::ValuesIn(rows()),
+INSTANTIATE_TEST_SUITE_P(Types, Mma, testing::ValuesIn(mma_rows()),
                          [](const auto& row) { return row.param.name; });
 
 /// A row that names the same element of a chunk twice.

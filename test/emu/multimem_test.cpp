@@ -10,7 +10,7 @@
 namespace tilewright::emu {
 namespace {
 
-constexpr const char* kText = R"(.version 8.6
+constexpr const char* kReduceText = R"(.version 8.6
 .target sm_90a
 .address_size 64
 .visible .entry sum(.param .u64 mc, .param .u64 out)
@@ -85,7 +85,7 @@ struct Two {
   }
   static Launch launch(Machine& machine, const std::string& entry, std::uint64_t p, std::uint64_t q,
                        const std::string& scope = "sys") {
-    std::string text = kText;
+    std::string text = kReduceText;
     for (std::size_t at = 0; (at = text.find("SCOPE")) != std::string::npos;) {
       text.replace(at, 5, scope);
     }

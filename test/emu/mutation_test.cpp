@@ -55,12 +55,12 @@ bool is_reported(const std::string& case_path, const std::string& text) {
   return false;
 }
 
-struct Row {
+struct MutationRow {
   std::string folder, entry;
   bool sm80;
   std::string other_case = {};  ///< a launch that reaches more, besides the entry's own
 };
-const std::vector<Row> kRows = {
+const std::vector<MutationRow> kRows = {
     {"k01_reduce_shfl", "reduce_shfl", true},
     {"k02_gemm_tiled", "gemm_tiled", true},
     {"k04_softmax", "softmax_rows", true},
@@ -114,7 +114,7 @@ const std::vector<Equivalent> kEquivalent = {
 };
 
 /// Tries each deletion in the launches of a row until one reports it: by its name.
-std::map<std::string, bool> try_row(const Row& row, const std::string& target) {
+std::map<std::string, bool> try_row(const MutationRow& row, const std::string& target) {
   const std::string folder = kCorpus + row.folder + "/";
   const std::string text = only_entry(read_text(folder + target + ".ptx"), row.entry);
   std::map<std::string, bool> tried;
@@ -138,7 +138,7 @@ bool is_equivalent(std::string_view what) {
 
 TEST(Mutation, DeletedSynchronisationIsReported) {
   std::size_t all = 0, survivors = 0;
-  for (const Row& row : kRows) {
+  for (const MutationRow& row : kRows) {
     for (const std::string target : {"sm_80", "sm_90a"}) {
       if (target == "sm_80" && !row.sm80) continue;
       for (const auto& [what, seen] : try_row(row, target)) {

@@ -74,7 +74,7 @@ TEST(Safetensors, ReadsOneTensorOfAHugeFile) {
   EXPECT_EQ(to_doubles(file.read("x")), (std::vector<double>{0, 0}));
 }
 
-std::string with_header(const std::string& header, std::size_t data_bytes = 0) {
+std::string with_json(const std::string& header, std::size_t data_bytes = 0) {
   std::string prefix(8, '\0');
   prefix[0] = static_cast<char>(header.size() & 0xff);
   prefix[1] = static_cast<char>(header.size() >> 8);
@@ -107,18 +107,18 @@ TEST(Safetensors, RefusesWrongLengthsAndJson) {
       {"oversized length", std::string(16, '\xff'),
        "header claims 18446744073709551615 bytes; the longest accepted is 100000000: is it a "
        "safetensors file?"},
-      {"no JSON", with_header("{\"a\":"), "header is no valid JSON at byte 14"},
-      {"not an object", with_header("[1]"), "header is a list, not an object"},
-      {"number for a tensor", with_header("{\"a\":1}"), "header has number 1 as 'a' of tensor 'a'"},
-      {"deep lists", with_header("{\"a\":{\"shape\":" + std::string(200, '[') + "}}"),
+      {"no JSON", with_json("{\"a\":"), "header is no valid JSON at byte 14"},
+      {"not an object", with_json("[1]"), "header is a list, not an object"},
+      {"number for a tensor", with_json("{\"a\":1}"), "header has number 1 as 'a' of tensor 'a'"},
+      {"deep lists", with_json("{\"a\":{\"shape\":" + std::string(200, '[') + "}}"),
        "header has a list as 'shape' of tensor 'a'"},
-      {"deep objects", with_header("{\"a\":{\"b\":{\"c\":{}}}}"),
+      {"deep objects", with_json("{\"a\":{\"b\":{\"c\":{}}}}"),
        "header has an object as 'b' of tensor 'a'"},
-      {"negative extent", with_header(R"({"a":{"dtype":"U8","shape":[-1]}})"),
+      {"negative extent", with_json(R"({"a":{"dtype":"U8","shape":[-1]}})"),
        "header has number -1 as 'shape' of tensor 'a'"},
-      {"fractional extent", with_header(R"({"a":{"dtype":"U8","shape":[1.5]}})"),
+      {"fractional extent", with_json(R"({"a":{"dtype":"U8","shape":[1.5]}})"),
        "header has number 1.5 as 'shape' of tensor 'a'"},
-      {"metadata of numbers", with_header(R"({"__metadata__":{"a":1}})"),
+      {"metadata of numbers", with_json(R"({"__metadata__":{"a":1}})"),
        "header has number 1 as 'a' of __metadata__"},
   };
   expect_refused(rows);
@@ -126,39 +126,39 @@ TEST(Safetensors, RefusesWrongLengthsAndJson) {
 
 TEST(Safetensors, RefusesTensorsThatLie) {
   const Row rows[] = {
-      {"duplicate", with_header(R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"a":{}})"),
+      {"duplicate", with_json(R"({"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"a":{}})"),
        "header has two entries named 'a'"},
-      {"duplicate field", with_header(R"({"a":{"dtype":"U8","dtype":"U8"}})"),
+      {"duplicate field", with_json(R"({"a":{"dtype":"U8","dtype":"U8"}})"),
        "header has 'dtype' twice in tensor 'a'"},
-      {"no offsets", with_header(R"({"a":{"dtype":"U8","shape":[1]}})", 1),
+      {"no offsets", with_json(R"({"a":{"dtype":"U8","shape":[1]}})", 1),
        "tensor 'a' lacks 'data_offsets'"},
-      {"three offsets", with_header(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1,2]}})"),
+      {"three offsets", with_json(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1,2]}})"),
        "tensor 'a' has 3 data_offsets; it needs 2"},
-      {"unknown dtype", with_header(R"({"a":{"dtype":"C64","shape":[1],"data_offsets":[0,8]}})", 8),
+      {"unknown dtype", with_json(R"({"a":{"dtype":"C64","shape":[1],"data_offsets":[0,8]}})", 8),
        "tensor 'a' has dtype 'C64'; known are F64, F32, F16, BF16, I64, I32, I16, I8, U64, U32, "
        "U16, U8, BOOL, F8_E4M3, F8_E5M2, F8_E8M0, F4"},
-      {"beyond the end", with_header(R"({"a":{"dtype":"U8","shape":[9],"data_offsets":[0,9]}})", 8),
+      {"beyond the end", with_json(R"({"a":{"dtype":"U8","shape":[9],"data_offsets":[0,9]}})", 8),
        "tensor 'a' has data_offsets [0,9] but the file has 8 bytes of data; it is truncated or the "
        "header is wrong"},
-      {"backwards", with_header(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[5,4]}})", 8),
+      {"backwards", with_json(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[5,4]}})", 8),
        "tensor 'a' has data_offsets [5,4] but the file has 8 bytes of data"},
-      {"other size", with_header(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", 4),
+      {"other size", with_json(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})", 4),
        "tensor 'a' is F32[2] of 8 bytes but its data_offsets [0,4] span 4"},
       {"overflowing shape",
-       with_header(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}})"),
+       with_json(R"({"a":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,0]}})"),
        "tensor 'a' is too large: array: shape [4294967296,4294967296] has more than 2^63 - 1 "
        "elements"},
       {"extent over 63 bits",
-       with_header(R"({"a":{"dtype":"U8","shape":[9223372036854775808],"data_offsets":[0,0]}})"),
+       with_json(R"({"a":{"dtype":"U8","shape":[9223372036854775808],"data_offsets":[0,0]}})"),
        "tensor 'a' has extent 9223372036854775808, over 2^63 - 1"},
       {"overlap",
-       with_header(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
-                   R"("b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})",
-                   6),
+       with_json(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},)"
+                 R"("b":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})",
+                 6),
        "tensors 'a' and 'b' overlap at data offset 2"},
-      {"a hole", with_header(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})", 6),
+      {"a hole", with_json(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[2,6]}})", 6),
        "data bytes 0..2 belong to no tensor"},
-      {"trailing bytes", with_header(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})", 6),
+      {"trailing bytes", with_json(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})", 6),
        "data bytes 4..6 belong to no tensor"},
   };
   expect_refused(rows);

@@ -18,6 +18,7 @@
 namespace tilewright {
 namespace {
 
+using F64 = lang::Host<double>;
 using test::ulp_error_f64;
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -284,7 +285,6 @@ TEST(Math, F64StaysWithinItsBound) {
   if (std::numeric_limits<long double>::digits < 64)
     GTEST_SKIP() << "no wider type to compare with";
   constexpr double kBound = 1.2;  // ulp, as docs/maths.md says
-  using F64 = lang::Host<double>;
   std::mt19937_64 random(2);
   std::uniform_real_distribution<double> exponent(-745, 709.7);
   std::uniform_real_distribution<double> near_one(0.5, 2);
@@ -309,7 +309,6 @@ TEST(Math, F64SineAndCosineStayWithinTheirBound) {
   if (std::numeric_limits<long double>::digits < 64)
     GTEST_SKIP() << "no wider type to compare with";
   constexpr double kBound = 1;  // ulp, as docs/maths.md says
-  using F64 = lang::Host<double>;
   std::mt19937_64 random(3);
   // The second and third are the f64 closest to a multiple of pi/2 (J.-M. Muller, Elementary
   // Functions, section 11.1) and 2^20, from where on all digits of pi are taken.
@@ -345,7 +344,6 @@ TEST(Math, F64PowersStayWithinTheirBound) {
   if (std::numeric_limits<long double>::digits < 64)
     GTEST_SKIP() << "no wider type to compare with";
   constexpr double kBound = 1.2;  // ulp, as docs/maths.md says; powl adds 2^-11 at most
-  using F64 = lang::Host<double>;
   std::mt19937_64 random(5);
   std::uniform_real_distribution<double> exponent(-1080, 1024);
   std::uniform_real_distribution<double> near_one(0.5, 2);

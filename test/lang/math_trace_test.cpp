@@ -13,7 +13,7 @@
 namespace tilewright {
 namespace {
 
-const TensorArg kVector{f32, Shape{Int(256)}, Stride{Int(1)}, 16};
+const TensorArg kMathVector{f32, Shape{Int(256)}, Stride{Int(1)}, 16};
 
 template <class F>
 Traced trace_unary(F function) {
@@ -22,7 +22,7 @@ Traced trace_unary(F function) {
     Value i = thread_idx().x;
     out(i) = function(x(i).load(), y(i).load());
   };
-  return trace(options, body, kVector, kVector, kVector);
+  return trace(options, body, kMathVector, kMathVector, kMathVector);
 }
 
 template <class F>

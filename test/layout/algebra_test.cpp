@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The algebra on chosen layouts: results in CuTe's notation, and the texts of refusals.
-#include "tilewright/layout_eval.h"
+#include "layout/value_of.h"
 
 #include <gtest/gtest.h>
 
 namespace tilewright {
 namespace {
 
+using test::value_of;
+
 struct Row {
   const char* name;
   const char* expression;
   const char* expected;
 };
-
-std::string value_of(const char* expression) {
-  try {
-    return evaluate_layout_expression(expression).text;
-  } catch (const Error& e) {
-    return e.what();
-  }
-}
 
 void check(std::initializer_list<Row> rows) {
   for (const Row& row : rows) {

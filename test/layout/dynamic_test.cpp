@@ -134,7 +134,7 @@ TEST(Dynamic, CoordinatesBecomeExpressions) {
   }
 }
 
-struct Row {
+struct LayoutRow {
   const char* name;
   Layout result;
   const char* expected;
@@ -144,7 +144,7 @@ TEST(Dynamic, TilesOfDynamicMatricesRoundUp) {
   const Int rows = Int::symbol(1);
   const Int pitch = Int::symbol(2, {64, 64});
   const Layout matrix(Shape{rows, pitch}, Stride{pitch, 1});
-  const Row table[] = {
+  const LayoutRow table[] = {
       {"the grid of ragged tiles", zipped_divide(matrix, Shape{128, 64}),
        "((128,64),(?,?)):((?{div=64},1),(?{div=8192},64))"},
       {"a tile of it", local_tile(matrix, Shape{128, 64}, Coord{3, _}).layout,
@@ -153,7 +153,7 @@ TEST(Dynamic, TilesOfDynamicMatricesRoundUp) {
       {"a mode of tiles below a dynamic one",
        composition(parse_layout("((16,?{div=4}),8):((1,32),16)"), Layout(64)), "(16,4):(1,32)"},
   };
-  for (const Row& row : table) {
+  for (const LayoutRow& row : table) {
     EXPECT_EQ(to_string(row.result), row.expected) << row.name;
   }
   EXPECT_EQ(local_tile(matrix, Shape{128, 64}, Coord{3, 2}).offset, pitch * 384 + 128);

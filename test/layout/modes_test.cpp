@@ -1,33 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tuples and layouts handled as lists of modes, profiles, shape arithmetic, and recasts.
-#include "tilewright/layout_eval.h"
+#include "layout/value_of.h"
 
 #include <gtest/gtest.h>
 
 namespace tilewright {
 namespace {
 
-std::string value_of(const char* expression) {
-  try {
-    return evaluate_layout_expression(expression).text;
-  } catch (const Error& e) {
-    return e.what();
-  }
-}
+using test::value_of;
 
-struct Row {
+struct ModesRow {
   const char* expression;
   const char* expected;
 };
 
-void check(std::initializer_list<Row> rows) {
-  for (const Row& row : rows) {
+void check_modes(std::initializer_list<ModesRow> rows) {
+  for (const ModesRow& row : rows) {
     EXPECT_EQ(value_of(row.expression), row.expected) << row.expression;
   }
 }
 
 TEST(Modes, AreListedGroupedAndReplaced) {
-  check({
+  check_modes({
       {"flatten((1,(2,(3,4))))", "(1,2,3,4)"},
       {"flatten(((2,4),8):((1,2),8))", "(2,4,8):(1,2,8)"},
       {"unflatten((1,2,3), (0,(0,0)))", "(1,(2,3))"},
@@ -49,7 +43,7 @@ TEST(Modes, AreListedGroupedAndReplaced) {
 }
 
 TEST(Modes, OutOfRangeIsAnError) {
-  check({
+  check_modes({
       {"get((2,3):(1,2), 2)", "error: mode 2 of (2,3) does not exist; it has rank 2"},
       {"take((2,3):(1,2), 1, 3)",
        "error: take: modes 1 to 3 are not within (2,3), which has rank 2"},
@@ -66,7 +60,7 @@ TEST(Modes, OutOfRangeIsAnError) {
 }
 
 TEST(Profiles, Compare) {
-  check({
+  check_modes({
       {"congruent((1,(2,3)), (4,(5,6)))", "true"},
       {"congruent((1,(2,3)), (4,5))", "false"},
       {"weakly_congruent((1,2), (4,(5,6)))", "true"},
@@ -83,7 +77,7 @@ TEST(Profiles, Compare) {
 }
 
 TEST(Shapes, DivideModeByMode) {
-  check({
+  check_modes({
       {"shape_div((3,4), 6)", "(1,2)"},
       {"shape_div((2,3), 4)", "error: shape_div: neither of 3 and 2 divides the other"},
       {"shape_div(?, 4)",
@@ -106,7 +100,7 @@ TEST(Shapes, DivideModeByMode) {
 }
 
 TEST(Complement, RefusesOverlapsAndLeavesOutGapsThatNothingFills) {
-  check({
+  check_modes({
       {"complement((2,2):(1,6), 24)", "(3,2):(2,12)"},
       {"complement((4,2):(1,6), 24)", "2:12"},
       {"complement((3,2):(1,11), 44)", "(3,2):(3,22)"},
@@ -128,7 +122,7 @@ TEST(Complement, RefusesOverlapsAndLeavesOutGapsThatNothingFills) {
 }
 
 TEST(Inverse, RefusesWhatHasNone) {
-  check({
+  check_modes({
       {"left_inverse(4:-1)",
        "error: left_inverse: 4:-1 has the stride -1; only static strides that are not negative "
        "have "
@@ -144,7 +138,7 @@ TEST(Inverse, RefusesWhatHasNone) {
 }
 
 TEST(Recast, KeepsTheBytesOrRefuses) {
-  check({
+  check_modes({
       {"downcast((1,2):(1,1), 4)", "(1,8):(4,1)"},
       {"downcast(8:2, 4)",
        "error: downcast: 8:2 by 4: no mode has stride 1, so the parts of an element have no mode "
@@ -174,7 +168,7 @@ TEST(Recast, KeepsTheBytesOrRefuses) {
 }
 
 TEST(Swizzles, MergeMoveAndRefuse) {
-  check({
+  check_modes({
       {"make_swizzle(448, 56)", "Sw<3,3,3>"},
       {"composition(Sw<1,0,3>, Sw<1,1,3>)", "Sw<2,0,3>"},
       {"composition(Sw<3,3,3>, Sw<3,4,2>)",

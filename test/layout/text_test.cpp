@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // CuTe's notation: reading, printing, expressions, and text that is none.
-#include "tilewright/layout_eval.h"
+#include "layout/value_of.h"
 #include "tilewright/layout_text.h"
 
 #include <gtest/gtest.h>
@@ -9,13 +9,7 @@
 namespace tilewright {
 namespace {
 
-std::string value_of(std::string_view text) {
-  try {
-    return evaluate_layout_expression(text).text;
-  } catch (const Error& e) {
-    return e.what();
-  }
-}
+using test::value_of;
 
 TEST(Text, PrintsWhatItReads) {
   for (const char* text :
@@ -50,14 +44,14 @@ TEST(Text, ReadsCutesOwnPrint) {
   EXPECT_EQ(x.max(), 96);
 }
 
-struct Row {
+struct TextRow {
   const char* name;
   const char* text;
   const char* expected;
 };
 
 TEST(Text, ErrorsNameTheColumn) {
-  const Row rows[] = {
+  const TextRow rows[] = {
       {"no stride", "(4,8)(", "error: cannot read '(4,8)(': expected an integer at column 7"},
       {"an open bracket", "(4,8:1", "error: cannot read '(4,8:1': expected ',' or ')' at column 5"},
       {"too much", "8:1 x", "error: cannot read '8:1 x': expected the end of the text at column 5"},
@@ -97,13 +91,13 @@ TEST(Text, ErrorsNameTheColumn) {
        "bits, "
        "and base + |shift| + bits at most 62"},
   };
-  for (const Row& row : rows) {
+  for (const TextRow& row : rows) {
     EXPECT_EQ(value_of(row.text), row.expected) << row.name;
   }
 }
 
 TEST(Text, ExpressionsNest) {
-  const Row rows[] = {
+  const TextRow rows[] = {
       {"a call in a call", "coalesce(composition((6,2):(8,2), (4,3):(3,1)))", "(2,2,3):(24,2,8)"},
       {"a layout at a coordinate", "(4,8):(1,4)(2,3)", "14"},
       {"at a linear one", "(4,8):(8,1)(5)", "9"},
@@ -121,7 +115,7 @@ TEST(Text, ExpressionsNest) {
       {"a partition", "local_partition((8,6):(1,8), (2,3):(3,1), 5)", "(4,2):(2,24) @ 17"},
       {"a truth", "compatible((4,8), (4,(2,4)))", "true"},
   };
-  for (const Row& row : rows) {
+  for (const TextRow& row : rows) {
     EXPECT_EQ(value_of(row.text), row.expected) << row.name << ": " << row.text;
   }
 }

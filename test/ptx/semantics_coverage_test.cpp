@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // No lane-pure form of the instruction table lacks a meaning, whatever words its slots take.
-#include "ptx/form_index.h"
+#include "ptx/opcodes_of_row.h"
 #include "ptx/semantics/semantics.h"
 
 #include <gtest/gtest.h>
@@ -10,17 +10,7 @@
 namespace tilewright::ptx::semantics {
 namespace {
 
-/// Calls `visit` with each opcode of a row: every word of every slot.
-template <class Visit>
-void for_each_opcode(std::uint16_t row, std::size_t slot, Opcode opcode, const Visit& visit) {
-  const auto slots = detail::FormIndex::get().slots(row);
-  if (slot == slots.size()) return visit(opcode);
-  if (slots[slot].optional) for_each_opcode(row, slot + 1, opcode, visit);
-  for (const Mod word : slots[slot].words) {
-    opcode.slots[slot] = word;
-    for_each_opcode(row, slot + 1, opcode, visit);
-  }
-}
+using ptx::test::for_each_opcode;
 
 /// The table is laxer than ptxas: lo, ls, hi and hs compare unsigned types alone.
 bool assembles(const Opcode& opcode) {

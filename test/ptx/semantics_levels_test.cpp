@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every lane-pure opcode: the levels agree, inactive lanes stay, a destination may be a source.
-#include "ptx/form_index.h"
+#include "ptx/opcodes_of_row.h"
 #include "ptx/semantics_lanes.h"
 
 #include <bit>
@@ -12,16 +12,7 @@
 namespace tilewright::ptx::semantics {
 namespace {
 
-template <class Visit>
-void for_each_opcode(std::uint16_t row, std::size_t slot, Opcode opcode, const Visit& visit) {
-  const auto slots = detail::FormIndex::get().slots(row);
-  if (slot == slots.size()) return visit(opcode);
-  if (slots[slot].optional) for_each_opcode(row, slot + 1, opcode, visit);
-  for (const Mod word : slots[slot].words) {
-    opcode.slots[slot] = word;
-    for_each_opcode(row, slot + 1, opcode, visit);
-  }
-}
+using ptx::test::for_each_opcode;
 
 template <class Visit>
 void for_each_lane_opcode(const Visit& visit) {

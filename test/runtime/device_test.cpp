@@ -12,7 +12,7 @@ namespace tilewright::test {
 namespace {
 
 // data[i] *= factor for i < count; blocks of 64.
-constexpr const char* kScale = R"(.version 7.0
+constexpr const char* kScalePtx = R"(.version 7.0
 .target sm_80
 .address_size 64
 .visible .entry scale(.param .u64 data, .param .f32 factor, .param .u32 count)
@@ -57,7 +57,7 @@ class DeviceTestWithKernel : public DeviceTest {
     return expected;
   }
 
-  Kernel kernel_ = load_ptx(device, kScale, "scale");
+  Kernel kernel_ = load_ptx(device, kScalePtx, "scale");
   Buffer buffer_ = upload(device, std::span<const float>(iota(1)));
 };
 
@@ -141,7 +141,7 @@ TEST_F(DeviceTestWithKernel, ReplaysAGraph) {
 TEST_F(DeviceTestWithKernel, AGraphKeepsItsKernelLoaded) {
   std::vector<Graph> graphs;
   {
-    Kernel own = load_ptx(device, kScale, "scale");
+    Kernel own = load_ptx(device, kScalePtx, "scale");
     graphs.push_back(Graph::capture(stream, [&] {
       own.launch({.grid = {2, 1, 1}, .block = {64, 1, 1}}, parameters(2), stream);
     }));
@@ -180,7 +180,7 @@ TEST_F(DeviceTest, TracesAKernelOnceForOneKey) {
   int traces = 0;
   auto trace = [&](ptx::LineInfo) {
     ++traces;
-    return KernelSource{.ptx = kScale, .entry = "scale", .metadata = "m"};
+    return KernelSource{.ptx = kScalePtx, .entry = "scale", .metadata = "m"};
   };
   Kernel first = cache.get(device, "scale v1", trace);
   Kernel second = cache.get(device, "scale v1", trace);

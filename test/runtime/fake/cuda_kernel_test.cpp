@@ -9,14 +9,14 @@
 namespace tilewright::test {
 namespace {
 
-const std::string kPtx = ".version 8.0\n.target sm_90a\n";
+const std::string kKernelPtx = ".version 8.0\n.target sm_90a\n";
 
 class CudaKernel : public FakeDriver {
  protected:
   Device device_ = Device::open("cuda:0");
 
   Kernel by_driver(const std::string& entry = "scale") {
-    return load_ptx(device_, kPtx, entry, {.assembler = "driver"});
+    return load_ptx(device_, kKernelPtx, entry, {.assembler = "driver"});
   }
   Kernel from_cubin(const std::string& entry = "scale") {
     Assembled cubin;
@@ -74,7 +74,8 @@ TEST_F(CudaKernel, NamesAMissingEntry) {
 }
 
 TEST_F(CudaKernel, RefusesMulticastMemory) {
-  std::string text = kPtx + ".visible .entry k() { multimem.st.relaxed.sys.global.b32 [0], 1; }";
+  std::string text =
+      kKernelPtx + ".visible .entry k() { multimem.st.relaxed.sys.global.b32 [0], 1; }";
   EXPECT_EQ(error_of([&] { load_ptx(device_, text, "k"); }),
             "assemble: the kernel has multimem instructions, which this library does not run on "
             "GPUs: it makes no multicast memory there; use emulated devices");
