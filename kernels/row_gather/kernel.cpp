@@ -1,31 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device side of gather_rows and embedding.
-#include "kernels/row_gather/row_gather.h"
-#include "kernels/rows/row_index.h"
+#include "kernels/row_gather/gathered_row.h"
 #include "tilewright/atomic.h"
 #include "tilewright/control.h"
-#include "tilewright/fragment.h"
 
-#include <optional>
-#include <span>
 #include <utility>
 #include <vector>
 
 namespace tilewright {
 namespace {
-
-/// Which tokens have which rows of the table.
-struct Tokens {
-  std::optional<Value> first_id, count, added_id, added_row;
-};
-
-struct GatherParameters {
-  Tensor ids, table, out;
-  std::optional<Tensor> row_scale, bad_ids;
-  Tokens tokens;
-  std::optional<Value> scale;
-  std::vector<AddedRows<Tensor>> added;
-};
 
 class RowGatherKernel {
  public:
@@ -39,7 +22,8 @@ class RowGatherKernel {
         rows::row_shares(plan_.config.tile, row_count, plan_.tensors.out.shape[1]);
     const Value in_rows = shares.front().in_rows;
     const std::vector<Fragment> added_indices = load_added_indices(shares.front());
-    const rows::IndexedRow from = named_row(load_if(in_rows, p_.ids(shares.front().row), 1)[0]);
+    const rows::IndexedRow from =
+        row_of_token(p_, load_if(in_rows, p_.ids(shares.front().row), 1)[0]);
     const Value exists = in_rows && from.exists;
     std::vector<Fragment> loaded;  // all on their way before the first store
     loaded.reserve(shares.size());
@@ -51,7 +35,8 @@ class RowGatherKernel {
     for (std::size_t j = 0; j < shares.size(); ++j) {
       const bool converts = plan_.config.mode == GatherMode::convert;
       const Fragment stored =
-          converts ? converted(loaded[j], exists, factor, added[j]).to(p_.out.type()) : loaded[j];
+          converts ? embedded(p_, loaded[j], exists, factor, added[j]).to(p_.out.type())
+                   : loaded[j];
       const Element place =
           rows::early_access(p_.out, shares[j].row, shares[j].column, vector_elems());
       const bool skips = plan_.config.missing == MissingRow::skip;
@@ -94,34 +79,6 @@ class RowGatherKernel {
     return added;
   }
 
-  rows::IndexedRow named_row(const Value& id) const {
-    const Int count = p_.table.shape()[0].value();
-    const Tokens& tokens = p_.tokens;
-    const Value from_first = tokens.first_id ? id.to(s64) - *tokens.first_id : id;
-    if (!tokens.count) return rows::indexed_row(from_first, count);
-    const Value rows = to_value(count).to(s64);
-    const Value row = from_first.to(s64);
-    const Value exists = row >= 0 && row < *tokens.count;
-    if (!tokens.added_id) return {row.bitcast(u64), exists};
-    const Value added = id.to(s64) - *tokens.added_id + *tokens.added_row;
-    const Value is_added = id.to(s64) >= *tokens.added_id && added < rows;
-    return {select(exists, row, added).bitcast(u64), exists || is_added};
-  }
-
-  Fragment converted(const Fragment& row, const Value& exists, const std::optional<Value>& factor,
-                     std::span<const Fragment> added) const {
-    Fragment wide = row.to(f32);
-    if (factor) wide = wide * *factor;
-    if (p_.scale) {
-      wide = map(wide, [&](const Value& x) {
-        return select(exists, x * *p_.scale, 0.0f);  // 0 * scale may be -0
-      });
-    }
-    for (const Fragment& each : added)
-      wide = wide + each.to(f32);
-    return wide;
-  }
-
   const RowGatherPlan& plan_;
   GatherParameters p_;
 };
@@ -129,22 +86,31 @@ class RowGatherKernel {
 }  // namespace
 
 Traced RowGatherPlan::trace(ptx::Target target) const {
-  TraceOptions trace_options{.name = std::string(op) + "_" + std::string(name(table_arg.type)),
-                             .target = target,
-                             .block = {config.tile.threads, 1, 1}};
+  TraceOptions trace_options{
+      .name = std::string(op) + "_" + std::string(name(table_arg.type)) +
+              (config.norm ? "_" + std::to_string(config.norm->row.h) + "_norm" : ""),
+      .target = target,
+      .block = {launch.block.x, 1, 1},
+      .min_blocks_per_sm = config.norm ? config.norm->resident : 0};
   using Maybe = std::optional<Tensor>;
   auto body = [this](const Tensor& ids, const Tensor& table, const Tensor& out,
                      const Maybe& row_scale, const Maybe& bad_ids,
                      const std::optional<Value>& first_id, const std::optional<Value>& count,
                      const std::optional<Value>& added_id, const std::optional<Value>& added_row,
                      const std::optional<Value>& scale, const Maybe& type_table,
-                     const Maybe& token_types, const Maybe& position_table,
-                     const Maybe& positions) {
+                     const Maybe& token_types, const Maybe& position_table, const Maybe& positions,
+                     const Maybe& w, const Maybe& residual_out, const std::optional<Value>& eps,
+                     const std::optional<Value>& weight_bias) {
     const Tokens tokens{first_id, count, added_id, added_row};
     std::vector<AddedRows<Tensor>> added;
     if (type_table) added.push_back({*type_table, *token_types});
     if (position_table) added.push_back({*position_table, *positions});
-    RowGatherKernel(*this, {ids, table, out, row_scale, bad_ids, tokens, scale, added})();
+    const GatherParameters parameters{ids, table, out, row_scale, bad_ids, tokens, scale, added};
+    if (config.norm) {
+      trace_gather_norm(*this, parameters, {w, residual_out, eps, weight_bias});
+    } else {
+      RowGatherKernel(*this, parameters)();
+    }
   };
   auto number = [](bool present, Type type) {
     return present ? std::optional(ScalarArg{type, {}}) : std::nullopt;
@@ -155,12 +121,13 @@ Traced RowGatherPlan::trace(ptx::Target target) const {
   auto indices_of = [](const std::optional<AddedRows<TensorArg>>& added) {
     return added ? std::optional(added->indices) : std::nullopt;
   };
-  return tilewright::trace(trace_options, body, ids_arg, table_arg, out_arg, scale_arg, bad_ids_arg,
-                           number(config.has_first_id, s64), number(config.has_count, s64),
-                           number(config.has_added, s64), number(config.has_added, s64),
-                           number(config.has_scale, f32), table_of(types_arg),
-                           indices_of(types_arg), table_of(positions_arg),
-                           indices_of(positions_arg));
+  return tilewright::trace(
+      trace_options, body, ids_arg, table_arg, out_arg, scale_arg, bad_ids_arg,
+      number(config.has_first_id, s64), number(config.has_count, s64),
+      number(config.has_added, s64), number(config.has_added, s64), number(config.has_scale, f32),
+      table_of(types_arg), indices_of(types_arg), table_of(positions_arg),
+      indices_of(positions_arg), w_arg, residual_out_arg, number(config.norm.has_value(), f32),
+      number(config.norm && config.norm->has_weight_bias, f32));
 }
 
 }  // namespace tilewright

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The host side of gather_rows and embedding: checks, access width, what is copied as bits.
+#include "kernels/row_gather/gather_norm.h"
 #include "kernels/row_gather/row_checks.h"
 #include "kernels/row_gather/row_gather.h"
 #include "kernels/rows/row_arg.h"
@@ -100,6 +101,15 @@ std::optional<AddedRows<TensorArg>> arg_of(const std::optional<AddedRows<View>>&
   return AddedRows<TensorArg>{rows::rows_arg(added->table), rows::rows_arg(added->indices)};
 }
 
+LaunchConfig launch_of(const RowGatherConfig& config, const View& out, const rows::Caller& caller) {
+  if (!config.norm) return rows::row_tile_launch(config.tile, out.shape[0], out.shape[1], caller);
+  const rows::RowShape& row = config.norm->row;
+  LaunchConfig launch;
+  launch.block.x = row.threads();
+  launch.grid.x = rows::row_blocks(out.shape[0], row.rows_of_block(), caller);
+  return launch;
+}
+
 const tune::Space& space_of(std::string_view op) {
   static const tune::Space gather =
       rows::row_tile_space("gather_rows", rows::TileAccesses::several);
@@ -123,13 +133,15 @@ RowGatherPlan plan_row_gather(std::string_view op, const DeviceProperties& devic
   if (!std::isfinite(options.scale)) {
     caller.refuse("scale=" + std::to_string(options.scale) + "; it must be finite");
   }
+  check_gather_norm(tensors, options, caller);
   RowGatherPlan plan;
   plan.op = op;
   plan.options = options;
   plan.tensors = tensors;
   RowGatherTensors& t = plan.tensors;
   const bool adds = t.types || t.positions;
-  bool copies = t.table.type == t.out.type && !t.row_scale && options.scale == 1.0f && !adds;
+  bool copies =
+      t.table.type == t.out.type && !t.row_scale && options.scale == 1.0f && !adds && !options.norm;
   if (copies) {
     t.table = as_bits(t.table);
     t.out = as_bits(t.out);
@@ -140,7 +152,11 @@ RowGatherPlan plan_row_gather(std::string_view op, const DeviceProperties& devic
   plan.config.has_added = options.added.has_value();
   plan.config.has_count = options.count >= 0 || plan.config.has_added;
   plan.config.missing = options.missing;
-  plan.config.tile = rows::choose_row_tile(space_of(op), device, t.out, vector_of(t));
+  if (options.norm) {
+    plan.config.norm = choose_gather_norm(device, t, options);
+  } else {
+    plan.config.tile = rows::choose_row_tile(space_of(op), device, t.out, vector_of(t));
+  }
   plan.table_arg = rows::rows_arg(t.table);
   plan.out_arg = rows::rows_arg(t.out);
   plan.ids_arg = rows::rows_arg(t.ids);
@@ -148,7 +164,9 @@ RowGatherPlan plan_row_gather(std::string_view op, const DeviceProperties& devic
   if (t.bad_ids) plan.bad_ids_arg = tensor_arg(*t.bad_ids);
   plan.types_arg = arg_of(t.types);
   plan.positions_arg = arg_of(t.positions);
-  plan.launch = rows::row_tile_launch(plan.config.tile, t.out.shape[0], t.out.shape[1], caller);
+  if (t.w) plan.w_arg = tensor_arg(*t.w);
+  if (t.residual_out) plan.residual_out_arg = rows::rows_arg(*t.residual_out);
+  plan.launch = launch_of(plan.config, t.out, caller);
   return plan;
 }
 
@@ -164,7 +182,10 @@ std::string RowGatherPlan::key() const {
          (config.missing == MissingRow::skip ? " skip" : "") + " | " + rows::key_text(bad_ids_arg) +
          " | " + to_string(ids_arg) + " | " + to_string(table_arg) + " | " +
          rows::key_text(scale_arg) + " | " + to_string(out_arg) + added("types ", types_arg) +
-         added("positions ", positions_arg);
+         added("positions ", positions_arg) +
+         (config.norm ? " | norm " + to_string(*config.norm) + " | " + rows::key_text(w_arg) +
+                            " | " + rows::key_text(residual_out_arg)
+                      : "");
 }
 
 Parameters RowGatherPlan::parameters() const {
@@ -190,6 +211,10 @@ Parameters RowGatherPlan::parameters() const {
   };
   add(types_arg, tensors.types);
   add(positions_arg, tensors.positions);
+  if (w_arg) pack(parameters, *w_arg, *tensors.w);
+  if (residual_out_arg) pack(parameters, *residual_out_arg, *tensors.residual_out);
+  if (config.norm) parameters.add(options.norm->eps);
+  if (config.norm && config.norm->has_weight_bias) parameters.add(options.norm->weight_bias);
   return parameters;
 }
 

@@ -2,6 +2,8 @@
 // Rows by index on the host: bits, and numbers in float64.
 #include "kernels/row_gather/reference.h"
 
+#include "kernels/rows/reference.h"
+
 #include <algorithm>
 
 namespace tilewright {
@@ -76,9 +78,27 @@ void add_rows(const HostTensors& tensors, const char* table, const char* indices
   }
 }
 
+/// The rows' norm, which reads what residual_out has; 0 for tokens without a row.
+std::vector<double> normalised(const GatherNorm& norm, const HostTensors& tensors,
+                               const std::vector<bool>& has_row, const std::vector<double>& rows) {
+  std::vector<double> weights;
+  if (const Array* w = tensors.find("w")) weights = to_doubles(*w);
+  const RowNormOptions options{.eps = norm.eps, .weight_bias = norm.weight_bias};
+  const std::size_t h = has_row.empty() ? 0 : rows.size() / has_row.size();
+  std::vector<double> y(rows.size());
+  for (std::size_t t = 0; t < has_row.size(); ++t) {
+    if (has_row[t]) {
+      reference_rms_norm(std::span(rows).subspan(t * h, h), weights, f32, options,
+                         std::span(y).subspan(t * h, h));
+    }
+  }
+  return y;
+}
+
 }  // namespace
 
-void embedding_reference(const RowGatherOptions& options, Type out_type, HostTensors& tensors) {
+void embedding_reference(const RowGatherOptions& options, Type out_type,
+                         std::optional<Type> residual_type, HostTensors& tensors) {
   const Array& table = tensors.at("table");
   const Array* row_scale = tensors.find("row_scale");
   std::vector<double> values = to_doubles(table);
@@ -89,8 +109,8 @@ void embedding_reference(const RowGatherOptions& options, Type out_type, HostTen
   auto h = static_cast<std::size_t>(table.shape[1]);
   std::vector<double> out(ids.size() * h);
   std::vector<bool> has_row(ids.size());
-  const bool adds =
-      tensors.find("type_table") != nullptr || tensors.find("position_table") != nullptr;
+  const bool adds = options.norm || tensors.find("type_table") != nullptr ||
+                    tensors.find("position_table") != nullptr;
   std::int64_t bad = 0;
   for (std::size_t t = 0; t < ids.size(); ++t) {
     const std::int64_t row = row_of(ids[t], options, table.shape[0]);
@@ -110,13 +130,16 @@ void embedding_reference(const RowGatherOptions& options, Type out_type, HostTen
   add_rows(tensors, "position_table", "positions", has_row, out);
   if (adds) {
     for (double& element : out)
-      element = rounded(out_type, element);
+      element = rounded(options.norm ? residual_type.value_or(f32) : out_type, element);
   }
+  const std::vector<std::int64_t> shape{static_cast<std::int64_t>(ids.size()), table.shape[1]};
+  if (residual_type) tensors.set(make_array("residual_out", f64, shape, out));
+  if (options.norm) out = normalised(*options.norm, tensors, has_row, out);
   if (const Array* before = tensors.find("bad_ids")) {
     const double all = to_doubles(*before).front() + static_cast<double>(bad);
     tensors.set(make_array("bad_ids", u32, {1}, std::vector<double>{all}));
   }
-  tensors.set(make_array("out", f64, {static_cast<std::int64_t>(ids.size()), table.shape[1]}, out));
+  tensors.set(make_array("out", f64, shape, out));
 }
 
 }  // namespace tilewright

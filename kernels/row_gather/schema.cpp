@@ -3,16 +3,16 @@
 #include "kernels/row_gather/reference.h"
 #include "kernels/row_gather/row_checks.h"
 #include "kernels/row_gather/row_gather.h"
+#include "kernels/rows/row_schema.h"
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace tilewright {
 namespace {
 
 constexpr std::array kTables{bf16, f16, f32, e4m3};
-constexpr std::array kF32{f32};
-constexpr std::array kReals{bf16, f16, f32};
 
 constexpr std::array<TensorSpec, 3> kGatherTensors{{
     {.name = "src", .role = Role::input, .shape = "V,H", .types = kCopied, .doc = "rows"},
@@ -37,7 +37,7 @@ constexpr std::array<OptionSpec, 1> kGatherOptions{{
      .doc = "what an index outside src gives: zeros, or the row that is in dst"},
 }};
 constexpr std::array kCounts{u32};
-constexpr std::array<TensorSpec, 9> kEmbeddingTensors{{
+constexpr std::array<TensorSpec, 11> kEmbeddingTensors{{
     {.name = "ids",
      .role = Role::input,
      .shape = "T",
@@ -85,11 +85,24 @@ constexpr std::array<TensorSpec, 9> kEmbeddingTensors{{
      .shape = "T",
      .types = kIndices,
      .doc = "with position_table; one outside it adds 0"},
+    {.name = "w",
+     .role = Role::input,
+     .presence = Presence::optional,
+     .shape = "H",
+     .types = kReals,
+     .doc = "with norm; absent: 1"},
+    {.name = "residual_out",
+     .role = Role::output,
+     .presence = Presence::optional,
+     .shape = "T,H",
+     .types = kReals,
+     .doc = "with norm: the rows before it, in residual_type; the norm reads them as stored"},
 }};
 
-constexpr std::array<std::string_view, 4> kOutTypes{"as_table", "bf16", "f16", "f32"};
+constexpr std::array<std::string_view, 4> kEmbeddingTypes{"as_table", "bf16", "f16", "f32"};
+constexpr std::array<std::string_view, 4> kResidualTypes{"as_out", "bf16", "f16", "f32"};
 constexpr std::array<std::string_view, 1> kAll{"all"}, kNone{"none"};
-constexpr std::array<OptionSpec, 6> kEmbeddingOptions{{
+constexpr std::array<OptionSpec, 10> kEmbeddingOptions{{
     {.name = "vocab_start",
      .type = OptionType::integer,
      .default_text = "0",
@@ -120,8 +133,24 @@ constexpr std::array<OptionSpec, 6> kEmbeddingOptions{{
     {.name = "out_type",
      .type = OptionType::choice,
      .default_text = "as_table",
-     .words = kOutTypes,
+     .words = kEmbeddingTypes,
      .doc = "type of out"},
+    {.name = "norm",
+     .type = OptionType::boolean,
+     .default_text = "false",
+     .doc = "whether out has the rows' rms_norm"},
+    {.name = "eps",
+     .type = OptionType::real,
+     .default_text = "1e-6",
+     .least = 0,
+     .doc = "norm: added to the mean of the squares; with 0 a row of zeros gives NaN, but a token "
+            "without a row zeros"},
+    kWeightBiasOption,
+    {.name = "residual_type",
+     .type = OptionType::choice,
+     .default_text = "as_out",
+     .words = kResidualTypes,
+     .doc = "type of residual_out"},
 }};
 
 // Hidden sizes of Qwen3-8B and DeepSeek-V3.
@@ -172,6 +201,8 @@ RowGatherTensors embedding_tensors(const Arguments& arguments) {
   if (const View* bad = arguments.find("bad_ids")) tensors.bad_ids = *bad;
   tensors.types = added_rows(arguments, "type_table", "token_types");
   tensors.positions = added_rows(arguments, "position_table", "positions");
+  tensors.w = optional_view(arguments, "w");
+  tensors.residual_out = optional_view(arguments, "residual_out");
   return tensors;
 }
 
@@ -184,7 +215,27 @@ RowGatherOptions embedding_options(const Arguments& arguments) {
   if (start.has_value() != row.has_value())
     arguments.fail("added_start and added_row go together; give both, or none");
   if (start) options.added = {*start, *row};
+  if (arguments.boolean("norm")) {
+    options.norm = {.eps = static_cast<float>(arguments.real("eps")),
+                    .weight_bias = static_cast<float>(arguments.real("weight_bias"))};
+    return options;
+  }
+  for (const char* option : {"eps", "weight_bias", "residual_type"})
+    refuse_idle(arguments, option, "without norm=true");
   return options;
+}
+
+Type residual_type(const Arguments& arguments) {
+  std::string_view text = arguments.text("residual_type");
+  return text == "as_out" ? out_type(arguments) : *type_from_name(text);
+}
+
+std::vector<OutputSpec> embedding_outputs(const Arguments& arguments) {
+  const std::vector<std::int64_t> shape{arguments.tensor("ids").shape[0],
+                                        arguments.tensor("table").shape[1]};
+  std::vector<OutputSpec> specs{{"out", out_type(arguments), shape}};
+  if (arguments.boolean("norm")) specs.push_back({"residual_out", residual_type(arguments), shape});
+  return specs;
 }
 
 /// Each distinct row is read once at best.
@@ -199,6 +250,8 @@ std::int64_t embedding_bytes(const Arguments& arguments) {
   for (const std::optional<AddedRows<View>>* added : {&tensors.types, &tensors.positions}) {
     if (*added) total += bytes_read((*added)->table, (*added)->indices);
   }
+  for (const std::optional<View>* view : {&tensors.w, &tensors.residual_out})
+    total += *view ? size_bytes(**view) : 0;
   return total;
 }
 
@@ -267,11 +320,14 @@ constexpr Operator kGatherRows{
     .bench_problems = kGatherProblems,
 };
 
-/// Exact, but for the rounding of the output and of two products in f32. Sums are rounded as the
-/// reference rounds them.
+/// Exact, but for the rounding of the output and of two products in f32. Sums, and all that the
+/// norm reads, are rounded as the reference rounds them; the norm as rms_norm (contract, I 1.1).
 Tolerance embedding_tolerance(const Arguments& arguments, std::string_view output) {
-  if (output == "bad_ids" || adds_rows(arguments)) return {};
+  if (output == "bad_ids" || output == "residual_out") return {};
   Type type = out_type(arguments);
+  if (arguments.boolean("norm"))
+    return rounded_once(type, std::log2(static_cast<double>(arguments.size("H"))) + 8);
+  if (adds_rows(arguments)) return {};
   bool scales = arguments.find("row_scale") != nullptr || arguments.real("scale") != 1;
   bool widens = type == f32 || type == arguments.tensor("table").type;
   if (!scales && widens) return {};
@@ -283,20 +339,23 @@ constexpr Operator kEmbedding{
                .version = 1,
                .formula = "out[t] = table[ids[t] - vocab_start] * row_scale * scale + "
                           "type_table[token_types[t]] + position_table[positions[t]], or 0; "
-                          "table[ids[t] - added_start + added_row] for added tokens",
-               .doc = "Looks tokens up in a table, or in one rank's part of it.",
+                          "table[ids[t] - added_start + added_row] for added tokens; norm: that "
+                          "is residual_out, and out = residual_out / sqrt(mean(residual_out^2) + "
+                          "eps) * (w + weight_bias), 0 for tokens without a row",
+               .doc = "Looks tokens up in a table, or in one rank's part of it; with norm also "
+                      "their root-mean-square normalisation.",
                .tensors = kEmbeddingTensors,
                .options = kEmbeddingOptions},
-    .outputs = [](const Arguments& a) -> std::vector<OutputSpec> {
-      return {{"out", out_type(a), {a.tensor("ids").shape[0], a.tensor("table").shape[1]}}};
-    },
+    .outputs = embedding_outputs,
     .launch =
         [](const Device&, const Stream& stream, const Arguments& a) {
           embedding(stream, embedding_tensors(a), embedding_options(a));
         },
     .reference =
         [](const Arguments& a, HostTensors& tensors) {
-          embedding_reference(embedding_options(a), out_type(a), tensors);
+          const bool keeps = a.find("residual_out") != nullptr;
+          embedding_reference(embedding_options(a), out_type(a),
+                              keeps ? std::optional(residual_type(a)) : std::nullopt, tensors);
         },
     .tolerance = embedding_tolerance,
     .bytes = embedding_bytes,

@@ -106,6 +106,8 @@ TEST_F(FarRows, AreGatheredScatteredAndPooled) {
   far(embedding_operator(),
       {random("table", bf16, {3, 128}), ids, random("position_table", f32, {3, 128}),
        make_array("positions", s64, {4}, std::array{1.0, 2.0, 0.0, 2.0})});
+  for (std::int64_t h : {128, 70000})
+    far(embedding_operator(), {random("table", bf16, {3, h}), ids}, {{"norm", "true"}});
   far(scatter_rows_operator(), {random("src", bf16, {4, 128}), ids, random("dst", bf16, {3, 128})});
   const Array bounds = make_array("cu_seqlens", s32, {3}, std::array{0.0, 1.0, 3.0});
   for (const char* mode : {"mean", "last", "cls"}) {

@@ -168,11 +168,15 @@ constexpr Spaces kFusedAdd{"fused_add_rms_norm",
                            blocks_space("fused_add_rms_norm.code_blocks", standard_blocks)};
 constexpr Spaces kLayerNorm{"layer_norm", blocks_space("layer_norm.blocks", standard_number_blocks),
                             blocks_space("layer_norm.code_blocks", standard_code_blocks)};
+/// Rows that embedding gathers; it has no codes.
+constexpr Spaces kEmbedding{"embedding",
+                            blocks_space("embedding.norm_blocks", standard_number_blocks),
+                            kRmsNorm.code_blocks};
 constexpr tune::Space kMerged{"layer_norm", kRowKeys,     kMergedKnobs,
                               unmerged,     valid_merged, kReducible};
 
 const Spaces& spaces_of(std::string_view op) {
-  for (const Spaces* spaces : {&kFusedAdd, &kLayerNorm}) {
+  for (const Spaces* spaces : {&kFusedAdd, &kLayerNorm, &kEmbedding}) {
     if (spaces->op == op) return *spaces;
   }
   return kRmsNorm;

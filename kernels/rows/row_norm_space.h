@@ -31,7 +31,7 @@ struct RowBlocks {
 /// What a norm writes of a row: rows of codes have records of their own.
 enum class RowOutput : std::uint8_t { numbers, codes };
 
-/// `op` is rms_norm, fused_add_rms_norm or layer_norm: each has records of its own.
+/// `op` is rms_norm, fused_add_rms_norm, layer_norm or embedding: each has records of its own.
 RowBlocks choose_row_blocks(std::string_view op, RowOutput output, const DeviceProperties& device,
                             const RowKey& key, std::int64_t rows);
 /// Whether mean and variance of layer_norm take one reduction, which rounds differently: by the row
