@@ -12,6 +12,7 @@
 #include "kernels/rope_table/rope_table.h"
 #include "kernels/row_gather/row_gather.h"
 #include "kernels/row_gather/row_scatter.h"
+#include "kernels/strided_copy/strided_copy.h"
 #include "kernels/tile_copy/tile_copy.h"
 #include "kernels/transpose/transpose.h"
 #include "operator_fixture.h"
@@ -121,8 +122,10 @@ TEST_F(FarRows, AreGatheredScatteredAndPooled) {
 TEST_F(FarRows, AreCopiedTransposedAndCached) {
   for (Type type : {u8, bf16, f32}) {
     far(tile_copy_operator(), {random("src", type, {3, 200})});
+    far(strided_copy_operator(), {random("src", type, {3, 200})});
     far(transpose_operator(), {random("src", type, {3, 130})});
   }
+  far(strided_copy_operator(), {random("src", f32, {3, 201})}, {{"out_type", "bf16"}});
   const Array slots = make_array("slot_mapping", s64, {3}, std::array{5.0, 0.0, 3.0});
   for (const char* cache : {"nhd", "hnd"}) {
     const std::vector<std::int64_t> shape{3, 2, 2, 64};
