@@ -112,6 +112,7 @@ class QkKernel {
     for (int i = 0; i < c_.heads; ++i) {
       const std::vector<Piece>& pieces = heads[static_cast<std::size_t>(i)];
       const std::vector<Fragment> stored = finish(first.next(i), pieces, weights, turn);
+      if (t_.v_out && c_.v_heads > 0) copy_values(first.next(i), pieces);
       if (slot) store_in_cache(first.next(i), pieces, stored, *slot);
     }
   }
@@ -164,16 +165,18 @@ class QkKernel {
     return c_.apart ? head(span.offset) : head(span.column);
   }
 
+  Tensor elements_from(const Value& address) const {
+    return Tensor(t_.q.type(), MemorySpace::global, address.assume({c_.alignment_bytes}),
+                  Layout(Shape{c_.d}), c_.alignment_bytes);
+  }
+
   /// The head's elements: of q, of k or of v, by the lane. Apart: from the thread's first one.
   Tensor head_of(const Tensor& q, const Tensor& k, const std::optional<Tensor>& v,
                  const Head& head) const {
     auto address = [&](const Tensor& tensor, const Value& h) {
       return c_.apart ? address_apart(tensor, head) : address_of(tensor, head.token, h);
     };
-    auto at = [&](const Value& base) {
-      return Tensor(q.type(), MemorySpace::global, base.assume({c_.alignment_bytes}),
-                    Layout(Shape{c_.d}), c_.alignment_bytes);
-    };
+    auto at = [&](const Value& base) { return elements_from(base); };
     if (c_.k_heads == 0) return at(address(q, head.head));
     auto key = [&] {
       Value of_k = address(k, head.head - c_.q_heads);
@@ -212,7 +215,7 @@ class QkKernel {
     return pieces;
   }
 
-  /// Returns what it stored, one fragment a piece. Values are not stored.
+  /// Returns what it stored, one fragment a piece. Values are not stored here.
   std::vector<Fragment> finish(const Head& head, const std::vector<Piece>& pieces,
                                const std::vector<Fragment>& weights, const RopeTurn& turn) const {
     std::vector<Fragment> wide;
@@ -231,6 +234,15 @@ class QkKernel {
       store_if(active, at(out, span), stored.back());
     }
     return stored;
+  }
+
+  /// A head of v as it came.
+  void copy_values(const Head& head, const std::vector<Piece>& pieces) const {
+    const Value h = head.head - (c_.q_heads + c_.k_heads);
+    const Tensor out = elements_from(address_of(*t_.v_out, head.token, h));
+    const Value mine = is_v(head);
+    for (const Piece& piece : pieces)
+      store_if(piece.span.active && mine, out(piece.span.column), piece.stored);
   }
 
   /// The token's number.
@@ -464,19 +476,20 @@ Traced QkPlan::trace(ptx::Target target) const {
                      const Tensor& k_out, const Maybe& v, const Maybe& slot_mapping,
                      const Maybe& key_cache, const Maybe& value_cache, const Maybe& k_scale,
                      const Maybe& v_scale, const Value& eps, const Value& weight_bias,
-                     const Maybe& inv_freq, const std::optional<Value>& attention_factor) {
+                     const Maybe& inv_freq, const std::optional<Value>& attention_factor,
+                     const Maybe& v_out) {
     QkKernel(config,
              {q, k, q_weight, k_weight, positions, cos_sin, q_out, k_out, v, slot_mapping,
-              key_cache, value_cache, k_scale, v_scale, inv_freq},
+              key_cache, value_cache, k_scale, v_scale, inv_freq, v_out},
              eps, weight_bias, attention_factor)
         .run();
   };
   ScalarArg real{f32, {}};
-  return tilewright::trace(trace_options, body, args.q, args.k, args.q_weight, args.k_weight,
-                           args.positions, args.cos_sin, args.q_out, args.k_out, args.v,
-                           args.slot_mapping, args.key_cache, args.value_cache, args.k_scale,
-                           args.v_scale, real, real, args.inv_freq,
-                           config.has_attention_factor ? std::optional(real) : std::nullopt);
+  return tilewright::trace(
+      trace_options, body, args.q, args.k, args.q_weight, args.k_weight, args.positions,
+      args.cos_sin, args.q_out, args.k_out, args.v, args.slot_mapping, args.key_cache,
+      args.value_cache, args.k_scale, args.v_scale, real, real, args.inv_freq,
+      config.has_attention_factor ? std::optional(real) : std::nullopt, args.v_out);
 }
 
 }  // namespace tilewright

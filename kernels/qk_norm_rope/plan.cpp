@@ -157,7 +157,8 @@ int vector_elems(const QkConfig& config, Type type) {
 int alignment_bytes(const QkTensors& t, int vector_elems) {
   std::int64_t size = bytes(t.q.type);
   std::int64_t alignment = vector_elems * size;
-  for (const View* view : {&t.q, &t.k, &t.q_out, &t.k_out, t.v ? &*t.v : &t.k}) {
+  for (const View* view :
+       {&t.q, &t.k, &t.q_out, &t.k_out, t.v ? &*t.v : &t.k, t.v_out ? &*t.v_out : &t.k}) {
     auto lower = [&](std::int64_t offset_bytes) {
       while (offset_bytes % alignment != 0)
         alignment /= 2;
@@ -198,7 +199,7 @@ QkPlan plan_qk(std::string_view op, const DeviceProperties& device, const QkTens
   Checks checks{plan.tensors, options, caller};
   checks.shapes();
   checks.rope();
-  check_cache_write(plan.tensors, options.cache_layout, caller);
+  check_values(plan.tensors, options.cache_layout, caller);
   checks.memory();
   checks.numbers();
   QkConfig& config = plan.config;
@@ -243,7 +244,8 @@ QkPlan plan_qk(std::string_view op, const DeviceProperties& device, const QkTens
                rows_of(plan.tensors.value_cache),
                fixed(tensors.k_scale),
                fixed(tensors.v_scale),
-               fixed(tensors.inv_freq)};
+               fixed(tensors.inv_freq),
+               rows_of(tensors.v_out)};
   plan.launch.grid.x =
       rows::row_blocks(head_count / config.heads, config.threads / config.lanes, caller);
   if (config.apart) {
@@ -264,6 +266,7 @@ std::string QkPlan::key() const {
     text += " | " + rows::key_text(*arg);
   }
   if (args.inv_freq) text += " | frequencies " + to_string(*args.inv_freq);
+  if (args.v_out) text += " | v_out " + to_string(*args.v_out);
   return text;
 }
 
@@ -290,6 +293,7 @@ Parameters QkPlan::parameters() const {
   parameters.add(options.weight_bias);
   add(args.inv_freq, tensors.inv_freq);
   if (config.has_attention_factor) parameters.add(options.attention_factor);
+  add(args.v_out, tensors.v_out);
   return parameters;
 }
 

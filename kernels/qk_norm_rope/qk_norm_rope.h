@@ -31,8 +31,8 @@ struct QkArguments {
   std::optional<T> cos_sin = {};    ///< [P, R]: R / 2 cosines, then R / 2 sines; bf16, f16, f32
   T q_out;                          ///< as q
   T k_out;                          ///< as k
-  // Besides, keys as in k_out and values into the pages of a cache: all four or none; caches of
-  // e4m3 and e5m2 as reshape_and_cache writes them.
+  // Besides, keys as in k_out and values into the pages of a cache: all four or none, but v also
+  // for v_out alone; caches of e4m3 and e5m2 as reshape_and_cache writes them.
   std::optional<T> v = {};             ///< [T, Hk, D] of q's type
   std::optional<T> slot_mapping = {};  ///< [T] s32 or s64; as in reshape_and_cache
   std::optional<T> key_cache = {};     ///< of QkOptions::cache_layout; q's type, e4m3 or e5m2
@@ -40,6 +40,7 @@ struct QkArguments {
   std::optional<T> k_scale = {};  ///< [1] or [Hk] f32: divides keys for codes; absent: 1
   std::optional<T> v_scale = {};
   std::optional<T> inv_freq = {};  ///< instead of cos_sin: [R / 2] f32, angles over positions
+  std::optional<T> v_out = {};     ///< as v, whose bits are copied; apart from it
 };
 using QkTensors = QkArguments<View>;
 
@@ -62,7 +63,7 @@ struct QkConfig {
   bool has_attention_factor = false;  ///< other than 1
   bool wide_index = false;            ///< heads of all tokens are counted in s64
   int q_heads = 0, k_heads = 0;
-  int v_heads = 0;  ///< k_heads with a cache to write, else 0
+  int v_heads = 0;  ///< k_heads with v, else 0
   int heads_of_token() const { return q_heads + k_heads + v_heads; }
   int d = 0, rotary = 0;     ///< elements of a head, and how many of them turn
   int vector_elems = 8;      ///< of an access
@@ -75,7 +76,7 @@ struct QkConfig {
   /// registers. Not with a rotation.
   bool early = false;
   /// A block's heads are all of q or all of k, and of one token: the grid is of parts of a token,
-  /// q's first, and of tokens. Not with a cache.
+  /// q's first, and of tokens. Not with v.
   bool apart = false;
   friend bool operator==(const QkConfig&, const QkConfig&) = default;
 };
@@ -86,8 +87,8 @@ std::string to_string(const QkConfig& config);
 void choose_threads(std::string_view op, const DeviceProperties& device, const QkTensors& tensors,
                     bool codes, QkConfig& config);
 
-/// Checks the cache's tensors if there are any, and makes the caches paged().
-void check_cache_write(QkTensors& tensors, CacheLayout layout, const rows::Caller& caller);
+/// Checks v, v_out and the cache's tensors if there are any, and makes the caches paged().
+void check_values(QkTensors& tensors, CacheLayout layout, const rows::Caller& caller);
 
 struct QkPlan {
   std::string op;

@@ -76,7 +76,13 @@ constexpr TensorSpec kV{.name = "v",
                         .presence = Presence::optional,
                         .shape = "T,HK,D",
                         .types = kReals,
-                        .doc = "q's type; written to value_cache as it is"};
+                        .doc = "q's type; written to value_cache and to v_out as it is"};
+constexpr TensorSpec kVOut{.name = "v_out",
+                           .role = Role::output,
+                           .presence = Presence::optional,
+                           .shape = "T,HK,D",
+                           .types = kReals,
+                           .doc = "a copy of v, with or without a cache"};
 constexpr TensorSpec kSlotMapping{.name = "slot_mapping",
                                   .role = Role::input,
                                   .presence = Presence::optional,
@@ -111,9 +117,9 @@ constexpr TensorSpec kValueCache{.name = "value_cache",
                                  .types = kCacheTypes,
                                  .doc = "as key_cache; v, slot_mapping and both caches, or none"};
 constexpr std::array kNormTensors{kQ, kK, kQWeight, kKWeight, kQOut, kKOut};
-constexpr std::array kNormRopeTensors{kQ,        kK,          kQWeight, kKWeight, kPositions,
-                                      kCosSin,   kQOut,       kKOut,    kV,       kSlotMapping,
-                                      kKeyCache, kValueCache, kKScale,  kVScale,  kInvFreq};
+constexpr std::array kNormRopeTensors{
+    kQ, kK,           kQWeight,  kKWeight,    kPositions, kCosSin, kQOut,    kKOut,
+    kV, kSlotMapping, kKeyCache, kValueCache, kKScale,    kVScale, kInvFreq, kVOut};
 constexpr std::array kRopeTensors{kQ, kK, kPositions, kCosSin, kQOut, kKOut, kInvFreq};
 
 constexpr OptionSpec kEps{.name = "eps",
@@ -221,14 +227,25 @@ QkTensors tensors_of(const Arguments& arguments) {
     tensors.value_cache = optional_view(arguments, "value_cache");
     tensors.k_scale = optional_view(arguments, "k_scale");
     tensors.v_scale = optional_view(arguments, "v_scale");
+    tensors.v_out = optional_view(arguments, "v_out");
   }
   return tensors;
 }
 
+/// v_out is all that v is for without a cache.
+template <Kind K>
 std::vector<OutputSpec> outputs(const Arguments& arguments) {
   const View& q = arguments.tensor("q");
   const View& k = arguments.tensor("k");
-  return {{"q_out", q.type, shape_of(q)}, {"k_out", k.type, shape_of(k)}};
+  std::vector<OutputSpec> specs{{"q_out", q.type, shape_of(q)}, {"k_out", k.type, shape_of(k)}};
+  if constexpr (K == Kind::norm_rope) {
+    if (const View* v = arguments.find("v")) {
+      const bool has_cache = arguments.find("key_cache") != nullptr;
+      specs.push_back(
+          {"v_out", v->type, shape_of(*v), has_cache ? Making::by_presence : Making::always});
+    }
+  }
+  return specs;
 }
 
 template <Kind K>
@@ -243,6 +260,13 @@ void launch(const Device& device, const Stream& stream, const Arguments& argumen
 
 template <Kind K>
 void reference(const Arguments& arguments, HostTensors& tensors) {
+  if constexpr (K == Kind::norm_rope) {
+    if (arguments.find("v_out") != nullptr) {
+      Array copied = tensors.at("v");
+      copied.name = "v_out";
+      tensors.set(std::move(copied));
+    }
+  }
   qk_reference(options_of<K>(arguments), tensors,
                arguments.find("q_out") != nullptr ? "q_out" : "q",
                arguments.find("k_out") != nullptr ? "k_out" : "k");
@@ -253,7 +277,7 @@ void reference(const Arguments& arguments, HostTensors& tensors) {
 /// Rounding before the rotation may land on the neighbour of a tie in both.
 template <Kind K>
 Tolerance tolerance(const Arguments& arguments, std::string_view output) {
-  if (output == "value_cache") return {};  // the same bits, or exact codes
+  if (output == "value_cache" || output == "v_out") return {};  // the same bits, or exact codes
   Type type = arguments.tensor("q").type;
   double computed = std::log2(static_cast<double>(arguments.size("D"))) + 14;
   if (K == Kind::norm) return rounded_once(type, computed - 6);  // I 2.1: as rms_norm
@@ -270,16 +294,18 @@ Tolerance tolerance(const Arguments& arguments, std::string_view output) {
   return tolerance;
 }
 
-/// Each element of q and k once in and once out, of v once in; the same of k and v into the cache;
-/// of the table one row a token.
+/// Each element of q and k once in and once out, of v once in and, with v_out, once out; the same
+/// of k and v into the cache; of the table one row a token.
 template <Kind K>
 std::int64_t bytes(const Arguments& arguments) {
   std::int64_t total = 2 * (size_bytes(arguments.tensor("q")) + size_bytes(arguments.tensor("k")));
   QkTensors tensors = tensors_of<K>(arguments);
-  if (tensors.v) {
+  if (tensors.v) total += size_bytes(*tensors.v);
+  if (tensors.v_out) total += size_bytes(*tensors.v_out);
+  if (tensors.v && tensors.key_cache && tensors.value_cache) {
     const std::int64_t codes =
         bits(tensors.key_cache->type) / 8 + bits(tensors.value_cache->type) / 8;
-    total += size_bytes(*tensors.v) + size(*tensors.v) * codes;
+    total += size(*tensors.v) * codes;
   }
   for (const std::optional<View>& view : {tensors.q_weight, tensors.k_weight, tensors.positions,
                                           tensors.slot_mapping, tensors.inv_freq}) {
@@ -369,7 +395,7 @@ constexpr Operator make_operator(std::string_view formula, std::string_view doc,
                      .doc = doc,
                      .tensors = tensors,
                      .options = options},
-          .outputs = outputs,
+          .outputs = outputs<K>,
           .launch = launch<K>,
           .reference = reference<K>,
           .tolerance = tolerance<K>,
@@ -386,7 +412,8 @@ constexpr Operator kQkNorm = make_operator<Kind::norm>(
     kNormOptions, kNormProblems);
 constexpr Operator kQkNormRope = make_operator<Kind::norm_rope>(
     "q = rope(q / sqrt(mean(q^2) + eps) * (q_weight + weight_bias)) for each head; k alike",
-    "Root-mean-square normalisation, then rotation, of all heads of Q and K in one launch.",
+    "Root-mean-square normalisation, then rotation, of all heads of Q and K in one launch, which "
+    "may copy V and write a cache.",
     kNormRopeTensors, kNormRopeOptions, kNormRopeProblems);
 constexpr Operator kRope = make_operator<Kind::rope>(
     "(a, b) = (a cos - b sin, b cos + a sin) for the pairs of the first R elements of each head",

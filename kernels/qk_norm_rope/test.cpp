@@ -265,6 +265,115 @@ TEST_F(QkNormRope, WritesTheCodesOfReshapeAndCache) {
   }
 }
 
+TEST_F(QkNormRope, CopiesValuesWithoutACache) {
+  for (Type type : {bf16, f16, f32}) {
+    for (std::int64_t d : {2, 6, 64, 72, 128, 256}) {
+      for (const Heads& h : {Heads{.d = d}, Heads{.tokens = 40, .q = 5, .k = 1, .d = d},
+                             Heads{.q = 0, .d = d}, Heads{.k = 0, .d = d}}) {
+        std::vector<Array> given = with_table(with_weights(type, h, f32), d >= 64 ? 32 : 2);
+        given.push_back(random("v", type, {h.tokens, h.k, h.d}, 1, 9));
+        const std::vector<Array> out = run(norm_rope, given);
+        EXPECT_EQ(out.back().name, "v_out");
+        EXPECT_EQ(out.back().bytes, given.back().bytes);
+        given.pop_back();  // the others are as they were
+        EXPECT_EQ(run(norm_rope, given).front().bytes, out.front().bytes);
+      }
+    }
+  }
+}
+
+TEST_F(QkNormRope, CopiesValuesOfAnyAlignment) {
+  std::vector<Array> given = with_table(with_weights(bf16, {.d = 64}, bf16), 32);
+  given.push_back(random("v", bf16, {3, 2, 64}, 1, 9));
+  for (const char* style : {"neox", "interleaved"}) {
+    for (std::int64_t padding : {1, 2, 4}) {
+      for (std::int64_t offset : {0, 1, 2}) {
+        run(norm_rope, given, {{"style", style}},
+            Placement{.row_padding = padding, .offset_elems = offset});
+      }
+    }
+  }
+  run_candidates(norm_rope, given);
+}
+
+/// Payloads of NaN, which arithmetic would lose; beside heads of q and k in the same warps.
+TEST_F(QkNormRope, CopiesTheBitsOfValues) {
+  std::vector<Array> given = with_table(heads(bf16, {.q = 3, .d = 8}), 8);
+  Array v = make_array("v", bf16, {3, 2, 8});
+  for (std::size_t i = 0; i < v.bytes.size(); ++i)
+    v.bytes[i] = std::byte(i % 2 == 0 ? 0x81 + i : 0x7f + i % 4 * 0x40);
+  given.push_back(v);
+  EXPECT_EQ(run(norm_rope, given).back().bytes, v.bytes);
+  EXPECT_EQ(run(norm_rope, with_cache(with_table(heads(bf16, {.d = 64}), 64))).back().name,
+            "v_out");
+}
+
+TEST_F(QkNormRope, MakesPackedHeadsContiguous) {
+  constexpr std::int64_t kTokens = 5, kQ = 4, kK = 2, kD = 64, kWidth = (kQ + 2 * kK) * kD;
+  const Array packed = random("qkv", bf16, {kTokens, kWidth});
+  const Array positions = make_array("positions", s64, {kTokens}, std::vector<double>(kTokens, 3));
+  const Array angles = table(f32, 50, kD);
+  Buffer in(device, 8192), index(device, 256), turns(device, 1 << 14), out(device, 8192);
+  in.upload(packed.bytes);
+  index.upload(positions.bytes);
+  turns.upload(angles.bytes);
+  const auto part = [&](std::int64_t first, std::int64_t count) {
+    return make_view(in.address() + static_cast<std::uint64_t>(first * kD * 2), bf16,
+                     std::array<std::int64_t, 3>{kTokens, count, kD},
+                     std::array<std::int64_t, 3>{kWidth, kD, 1});
+  };
+  const auto dense = [&](std::int64_t first, std::int64_t count) {
+    return make_view(out.address() + static_cast<std::uint64_t>(kTokens * first * kD * 2), bf16,
+                     std::array<std::int64_t, 3>{kTokens, count, kD});
+  };
+  const QkTensors tensors{
+      .q = part(0, kQ),
+      .k = part(kQ, kK),
+      .positions = make_view(index.address(), s64, std::array<std::int64_t, 1>{kTokens}),
+      .cos_sin = make_view(turns.address(), f32, std::array<std::int64_t, 2>{50, kD}),
+      .q_out = dense(0, kQ),
+      .k_out = dense(kQ, kK),
+      .v = part(kQ + kK, kK),
+      .v_out = dense(kQ + kK, kK)};
+  launch_qk(stream,
+            plan_qk("qk_norm_rope", device.properties(), tensors, {.style = RopeStyle::neox}));
+  stream.synchronize();
+  const std::vector<std::byte> all = download<std::byte>(out);
+  constexpr std::int64_t kRow = kK * kD * 2;  // bytes
+  for (std::int64_t token = 0; token < kTokens; ++token) {
+    const auto from = packed.bytes.begin() + (token * kWidth + (kQ + kK) * kD) * 2;
+    EXPECT_TRUE(
+        std::equal(from, from + kRow, all.begin() + kTokens * (kQ + kK) * kD * 2 + token * kRow))
+        << token;
+  }
+  const auto text = [&](const std::optional<View>& v, const std::optional<View>& v_out) {
+    QkTensors wrong = tensors;
+    wrong.v = v;
+    wrong.v_out = v_out;
+    try {
+      plan_qk("qk_norm_rope", device.properties(), wrong, {.style = RopeStyle::neox});
+    } catch (const Error& error) {
+      return error.message();
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(text({}, tensors.v_out),
+            "qk_norm_rope: v_out is given without v; it takes a copy of v");
+  EXPECT_EQ(text(tensors.v, {}),
+            "qk_norm_rope: v is given without v_out and without a cache; give v_out, or "
+            "slot_mapping, key_cache and value_cache");
+  EXPECT_EQ(text(tensors.v, tensors.v), "qk_norm_rope: v and v_out overlap; they must be apart");
+  EXPECT_EQ(text(tensors.v, tensors.k_out),
+            "qk_norm_rope: k_out and v_out overlap; they must be apart");
+  EXPECT_EQ(text(tensors.v, dense(kQ + kK, 1)), "qk_norm_rope: v_out is bf16[5,1,64] and v " +
+                                                    to_string(*tensors.v) +
+                                                    "; types and shapes must be equal");
+  View turned = *tensors.v_out;
+  turned.stride = {kK * kD, 1, kK};
+  EXPECT_EQ(text(tensors.v, turned),
+            "qk_norm_rope: v_out is " + to_string(turned) + "; its last stride must be 1");
+}
+
 TEST_F(QkNormRope, WritesCachesInEveryConfiguration) {
   Heads h{.tokens = 5, .q = 4, .k = 2, .d = 64};
   run_candidates(norm_rope, with_cache(with_table(heads(f16, h), 32), "nhd", s32));

@@ -96,6 +96,7 @@ TEST_F(FarRows, OfHeadsAreNormalisedAndTurned) {
   const Array table = random("cos_sin", f32, {6, 64});
   far(qk_norm_operator(), {q, k});
   far(qk_norm_rope_operator(), {q, k, positions, table});
+  far(qk_norm_rope_operator(), {q, k, positions, table, random("v", bf16, {3, 1, 64})});
   far(rope_operator(), {q, k, positions, table}, {{"style", "interleaved"}});
   far(rope_table_operator(), {}, {{"rotary_dim", "64"}, {"max_position", "5"}});
 }
