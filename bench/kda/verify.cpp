@@ -215,6 +215,9 @@ class Bench {
                       .blocks_per_sm = 1,
                       .eager = eager != 0,
                       .fetch = eager != 0 ? tw::KdaFetch::states : tw::KdaFetch::none});
+      if (eager == 0 || warps > 9) continue;  // more warps have no registers to guess with
+      list.push_back(list.back());
+      list.back().guesses_state = true;
     }
     return list;
   }

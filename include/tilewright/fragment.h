@@ -68,6 +68,10 @@ class Fragment {
   /// Codes of e2m1 of 64 times the elements, which are f32 of magnitudes under 7 / 64: what costs
   /// targets without the instruction least, by way of e4m3.
   Fragment e2m1_of_64ths(SourceLoc at = SourceLoc::here()) const;
+  /// Codes of e2m1 of the elements, in f32, times `factor`: of the exact products, which are not
+  /// rounded before, at no cost by way of e4m3. Pre: factor is 2^-16, or up to 2^-25 below it, and
+  /// the products' magnitudes are under 7.
+  Fragment e2m1_of_products(float factor, SourceLoc at = SourceLoc::here()) const;
   /// Elements [begin, begin + count). Pre: whole words.
   Fragment part(int begin, int count, SourceLoc at = SourceLoc::here()) const;
 

@@ -72,6 +72,8 @@ struct SearchResult {
   std::size_t winner = 0;
   const Trial& best() const { return trials[winner]; }
   const Trial& standard() const { return trials.front(); }
+  /// Whether the winner is a winner: false if the budget ended before anything else was measured.
+  bool compared() const;
 };
 
 /// Assembles all candidates concurrently, drops those that are refused or wrong, and measures the

@@ -3,6 +3,7 @@
 #include "kernels/quantize/quantize.h"
 #include "operator_fixture.h"
 
+#include <bit>
 #include <cmath>
 
 namespace tilewright {
@@ -139,8 +140,8 @@ TEST_F(QuantFormats, ConvertEveryBf16) {
   run(op, {x}, {{"format", "mxfp8"}});
 }
 
-// Every boundary of e2m1 times every scale of e4m3, and the numbers of f32 beside it: one
-// correction of the quotient decides as the rounded quotient does.
+// Every boundary of e2m1 times every scale of e4m3, and the numbers of f32 beside it: a product
+// with a reciprocal decides as the rounded quotient does.
 TEST_F(QuantFormats, DivideByNvfp4ScalesExactlyAtEveryTie) {
   const float boundaries[] = {0.25f, 0.75f, 1.25f, 1.75f, 2.5f, 3.5f, 5.0f};
   std::vector<double> values;
@@ -157,6 +158,31 @@ TEST_F(QuantFormats, DivideByNvfp4ScalesExactlyAtEveryTie) {
   }
   const Array x = make_array("x", f32, {126, 16}, values);
   run(op, {x, one("encode_scale", 1)}, {{"format", "nvfp4"}});
+}
+
+// The 8 significands of scales, and several hundred numbers of f32 around each boundary.
+TEST_F(QuantFormats, DivideByNvfp4ScalesExactlyBesideTies) {
+  constexpr int kEachSide = 450;
+  std::vector<double> values;
+  const auto push = [&](float scale, float value) {  // the group's largest magnitude comes first
+    if (values.size() % 16 == 0) values.push_back(static_cast<double>(scale * 6.0f));
+    values.push_back(static_cast<double>(value));
+  };
+  for (std::uint64_t code = 0x38; code < 0x40; ++code) {
+    const auto scale = static_cast<float>(decode(e4m3, code));
+    for (float boundary : {0.25f, 0.75f, 1.25f, 1.75f, 2.5f, 3.5f, 5.0f}) {
+      const auto tie = static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(boundary * scale));
+      for (std::int32_t i = -kEachSide; i < kEachSide; ++i) {
+        const float value = std::bit_cast<float>(static_cast<std::uint32_t>(tie + i));
+        push(scale, i % 2 == 0 ? value : -value);
+      }
+    }
+    while (values.size() % 16 != 0)
+      values.push_back(0);
+  }
+  const auto rows = static_cast<std::int64_t>(values.size() / 16);
+  run(op, {make_array("x", f32, {rows, 16}, values), one("encode_scale", 1)},
+      {{"format", "nvfp4"}});
 }
 
 // Largest magnitudes around 6 2^-126, from which on their sixths are normal, and below: what is

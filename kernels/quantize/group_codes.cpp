@@ -18,7 +18,10 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 // Elements of e2m1 are computed as 64ths.
 constexpr float kSixtyFourth = 0x1p-6f;
 constexpr float kSaturates = 464.0f;  // the middle between 448 and what would follow in e4m3
-constexpr float kLargestE2m1 = 6 * kSixtyFourth;
+// Division::skewed: reciprocals are so much too large, and the products are made smaller again.
+constexpr float kSkew = 1 + 157 * 0x1p-23f;
+constexpr float kUnskew = 0x1.fffd8cp-1f;
+constexpr float kSkewedUnit = 0x1p16f;  // of products, of which e2m1_of_products() makes codes
 
 /// The largest number of a type, (1 + fraction 2^-23) 2^exponent.
 struct Largest {
@@ -75,14 +78,16 @@ Value reciprocal(const Value& x) {
 
 Value finite_or_zero(const Value& scale) { return select(abs(scale) == kInfinity, 0.0f, scale); }
 
-/// Of two products: below 1 / scale, so that the rest is more than 0, and infinite elements stay
-/// so; 0 for 0. Corrected: a step of Newton's, 2^-40 above it, see Quotient.
+/// Skewed: of a scale of e4m3 or 0, for which it is 0; rounded correctly before the last product.
+/// Corrected: a step of Newton's, 2^-40 above it, see Quotient.
 Value inverse_of(Division division, const Value& scale) {
-  if (division == Division::two_products) {
-    return select(scale == 0.0f, 0.0f, reciprocal(scale)) * 0x0.fffffcp0f;
-  }
-  if (division != Division::corrected) return constant(f32, 1.0f) / scale;
+  if (division != Division::corrected && division != Division::skewed)
+    return constant(f32, 1.0f) / scale;
   Value near = reciprocal(scale);
+  if (division == Division::skewed) {
+    Value inverse = fma(fma(-scale, near, 1.0f), near, near);
+    return select(scale == 0.0f, 0.0f, inverse) * (kSkew * kSkewedUnit);
+  }
   return fma(fma(-finite_or_zero(scale), near, 1.0f) + 0x1p-40f, near, near);
 }
 
@@ -152,7 +157,7 @@ Fragment sixths_of(const std::vector<Value>& xs, const Value& factor) {
 Division division_of(const QuantCoding& coding, bool exact, float floor) {
   constexpr float kLeastFloor = 448 * 0x1p-92f;
   if (!exact || coding.has_power_scales()) return Division::product;
-  if (coding.format == QuantFormat::nvfp4) return Division::two_products;
+  if (coding.format == QuantFormat::nvfp4) return Division::skewed;
   const bool given = coding.format == QuantFormat::fp8_tensor;
   return given || floor < kLeastFloor ? Division::exact : Division::corrected;
 }
@@ -172,19 +177,16 @@ Value larger(const Value& a, const Value& b) { return max(a, b, NanMode::propaga
 // bits, D is a multiple of 2^(L-1); where that is 1, y is above the reciprocal and the error less
 // than 1 / S. (Tested for all S and boundaries.)
 //
-// The sum of the products with a reciprocal's two parts is within 2^-45 of the quotient, rounded.
-// That is on the other side of a boundary b of e2m1 only if the exact quotient is as near to half a
-// unit beside it, and not with a scale of e4m3, where b and the scale have 7 bits, and b times it
-// is a number of f32.
+// Rounding v / s does not move it across a boundary b of e2m1 where s is a scale of e4m3: b s has 7
+// bits, and a number v beside it is more than half a unit of the quotient away. Nor does one
+// product with a reciprocal, if that is r K, rounded, with r the reciprocal, rounded, and K the
+// skew: the product times 1 / K, rounded, is on v / s's side of b, and for v = b s on that of the
+// even code. The skew is the least of which this is true. (Tested for the 8 significands of scales,
+// and all of elements.)
 Quotient::Quotient(Division division, const Value& scale) : division_(division), scale_(scale) {
   if (division == Division::exact || division == Division::by_parts) return;
   inverse_.emplace(inverse_of(division, scale));
   if (division == Division::corrected) divisor_.emplace(finite_or_zero(scale));
-  if (division == Division::two_products) {
-    Value error = fma(-scale, *inverse_, 1.0f);
-    Value first = error * *inverse_;
-    rest_.emplace(fma(first, error, first));
-  }
 }
 
 Value Quotient::operator()(const Value& v) const {
@@ -192,16 +194,15 @@ Value Quotient::operator()(const Value& v) const {
     case Division::exact:
     case Division::by_parts:
       return v / scale_;
-    case Division::product:
-      return v * *inverse_;
     case Division::corrected: {
       Value quotient = v * *inverse_;
       return fma(fma(quotient, *divisor_, -v), -*inverse_, quotient);
     }
-    case Division::two_products:
+    case Division::skewed:
+    case Division::product:
       break;
   }
-  return fma(v, *inverse_, v * *rest_);
+  return v * *inverse_;
 }
 
 // Of any elements. Products with the reciprocal's two parts are within 2^-20 of half a unit of the
@@ -254,7 +255,6 @@ std::vector<Fragment> Quotient::codes(const std::vector<Quotient>& quotients,
 Quotient Quotient::from(int lane, int width) const {
   Quotient its(*this);
   its.inverse_.emplace(shuffle(*inverse_, lane, width));
-  if (rest_) its.rest_.emplace(shuffle(*rest_, lane, width));
   return its;
 }
 
@@ -348,10 +348,12 @@ GroupCodes GroupCodes::nvfp4(const QuantCoding& coding, Division division, const
   GroupCodes group(coding, scale);
   group.wanted_.emplace(wanted);
   group.factor_.emplace(encode_scale);
-  Value divisor = scale.to(f32) * 64.0f;  // nothing is left of elements under a scale of 0
-  bool inverted = division == Division::product;
-  group.quotient_.emplace(division,
-                          inverted ? select(divisor == 0.0f, kInfinity, divisor) : divisor);
+  const Value wide = scale.to(f32);
+  // Nothing is left of elements under a scale of 0.
+  const Value divisor = division == Division::product
+                            ? select(wide == 0.0f, kInfinity, wide * (1 / kSixtyFourth))
+                            : wide;
+  group.quotient_.emplace(division, divisor);
   group.beyond_.emplace(!(wanted >= kLeastNormal && wanted <= kSaturates));
   return group;
 }
@@ -392,11 +394,14 @@ std::vector<Fragment> codes_of(const std::vector<GroupCodes>& groups,
     const Fragment scaled = group.scaled(wide[i]);
     parts.push_back(group.quotient_ ? map(scaled, *group.quotient_) : scaled);
   }
+  const bool skewed =
+      groups.front().quotient_ && groups.front().quotient_->division() == Division::skewed;
+  const float largest = 6 * (skewed ? kSkewedUnit : kSixtyFourth);
   const bool seldom_beyond = groups.front().beyond_.has_value();
   auto cut = [&] {
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const Fragment within =
-          map(parts[i], [](const Value& x) { return max(min(x, kLargestE2m1), -kLargestE2m1); });
+          map(parts[i], [&](const Value& x) { return max(min(x, largest), -largest); });
       const std::optional<Quotient>& quotient = group_of(i).quotient_;
       parts[i].assign(quotient ? zero_unless(quotient->by_number(), within) : within);
     }
@@ -410,7 +415,8 @@ std::vector<Fragment> codes_of(const std::vector<GroupCodes>& groups,
     cut();
   }
   for (std::size_t i = 0; i < wide.size(); ++i)
-    codes.push_back(group_of(i).kept(parts[i].e2m1_of_64ths()));
+    codes.push_back(group_of(i).kept(skewed ? parts[i].e2m1_of_products(kUnskew / kSkewedUnit)
+                                            : parts[i].e2m1_of_64ths()));
   return codes;
 }
 

@@ -15,8 +15,8 @@ enum class Division : std::uint8_t {
   exact,      ///< any operands: products with two parts, or a call for odd scales
   corrected,  ///< by the reciprocal, then a correction: scales of 2^-92 and more, to e4m3
   by_parts,   ///< the same, by products with two parts up to a scale of 2^100: one branch for all
-  two_products,  ///< by a reciprocal in two parts: scales of e4m3, to codes of e2m1
-  product        ///< by the reciprocal: powers of two, and `exact=false`
+  skewed,     ///< by a reciprocal that is a little too large: scales of e4m3, to codes of e2m1
+  product     ///< by the reciprocal: powers of two, and `exact=false`
 };
 
 /// What gives the codes of `exact`, or products with the reciprocal. `floor` is the least largest
@@ -37,13 +37,13 @@ class Quotient {
   Quotient from(int lane, int width) const;
   /// Of products: whether the scale is a number.
   Value by_number() const { return *inverse_ == *inverse_; }
+  Division division() const { return division_; }
 
  private:
   Division division_;
   Value scale_;
   std::optional<Value> inverse_ = {};  ///< absent: made where a scale takes it
   std::optional<Value> divisor_ = {};  ///< the scale, 0 if it is infinite
-  std::optional<Value> rest_ = {};     ///< of the inverse
 };
 
 /// NaN if one operand is.

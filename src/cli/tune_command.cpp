@@ -59,6 +59,8 @@ std::string summary_text(const tune::Tuned& tuned) {
       text += ", " + std::to_string(count(tuned, fate)) + " " + std::string(tune::name(fate));
     }
   }
+  if (!tuned.result.compared())
+    text += "; no record: the budget ended before a second was measured";
   text += "\n";
   for (const tune::Trial& trial : tuned.result.trials) {
     if (trial.fate != tune::Fate::wrong) continue;
@@ -112,6 +114,7 @@ tune::RecordFile existing_records(const std::string& path, const std::string& de
 void write_records(const TuneRequest& request, const Device& device,
                    const std::vector<tune::Tuned>& all, tune::RecordFile file) {
   for (const tune::Tuned& tuned : all) {
+    if (!tuned.result.compared()) continue;
     tune::Record record = tune::make_record(*tuned.space, tuned.key, tuned.result.best().config);
     record.us = tuned.result.best().median_us;
     record.standard_us = tuned.result.standard().median_us;

@@ -144,6 +144,12 @@ std::optional<Fragment> convert_words(const Fragment& x, Type to, SourceLoc at) 
   return std::nullopt;
 }
 
+/// Where there is no instruction for e2m1, but one for e4m3.
+bool narrows_e2m1_by_e4m3(SourceLoc at) {
+  return !lang::has_instruction("cvt.rn.satfinite.e2m1x2.f32", at) &&
+         lang::has_instruction("cvt.rn.satfinite.e4m3x2.f32", at);
+}
+
 }  // namespace
 
 Fragment Fragment::to(Type type, SourceLoc at) const {
@@ -169,11 +175,25 @@ Fragment Fragment::e2m1_of_64ths(SourceLoc at) const {
   require_role(at);
   TW_ASSERT(type_ == f32, "64ths are f32");
   Tracer::AttributeTo line(Tracer::current("e2m1_of_64ths", at), at);
-  const bool by_e4m3 = !lang::has_instruction("cvt.rn.satfinite.e2m1x2.f32", at) &&
-                       lang::has_instruction("cvt.rn.satfinite.e4m3x2.f32", at);
-  if (!by_e4m3) return narrow_to_small(*this * 64.0f, e2m1, lang::Range::within, at);
+  if (!narrows_e2m1_by_e4m3(at))
+    return narrow_to_small(*this * 64.0f, e2m1, lang::Range::within, at);
   return lang::narrow_by_words(
       e2m1, *this, [&](std::span<const Value> wide) { return lang::narrow_64ths(wide, at); }, at);
+}
+
+// A number that is rounded to odd is on the same side of all boundaries of e2m1.
+Fragment Fragment::e2m1_of_products(float factor, SourceLoc at) const {
+  require_role(at);
+  TW_ASSERT(type_ == f32 && factor >= 0x1.ffp-17f && factor <= 0x1p-16f, "as its declaration says");
+  Tracer::AttributeTo line(Tracer::current("e2m1_of_products", at), at);
+  if (!narrows_e2m1_by_e4m3(at)) {
+    const Fragment products =
+        map(*this, [&](const Value& x) { return lang::product_to_odd(x, factor, at); });
+    return narrow_to_small(products, e2m1, lang::Range::within, at);
+  }
+  return lang::narrow_by_words(
+      e2m1, *this,
+      [&](std::span<const Value> wide) { return lang::narrow_products(wide, factor, at); }, at);
 }
 
 }  // namespace tilewright

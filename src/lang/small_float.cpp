@@ -105,6 +105,26 @@ std::array<Value, 2> e2m1_bytes(const Value& word) {
   return {four(indices, 0x5140), four(indices >> 16, 0x7362)};
 }
 
+constexpr double kLeast64th = 0x1.00001p-6;
+
+/// A word of codes of e2m1 from numbers that count them in e4m3: see narrow_64ths().
+template <class Counted>
+Value narrow_counted(std::span<const Value> wide, SourceLoc at, Counted counted) {
+  std::array<std::vector<Value>, 2> halves;  // elements of even and of odd index
+  for (std::size_t i = 0; i < wide.size(); ++i)
+    halves[i % 2].push_back(counted(wide[i]));
+  const std::string op = narrowing_op(Type::e4m3);
+  Value even = narrow_pairs(op, Type::e4m3, halves[0], at);
+  Value odd = narrow_pairs(op, Type::e4m3, halves[1], at);
+  auto chosen = [](std::int64_t mask, const Value& a, const Value& b) {
+    return ((a ^ b) & mask) ^ b;
+  };
+  Value magnitudes = chosen(0x07070707, (even >> 2) - 0x01010101, (odd << 2) - 0x10101010);
+  Value signs = chosen(0x80808080, odd, even >> 4);
+  Value codes = chosen(0x77777777, magnitudes, signs);
+  return wide.size() == 8 ? codes : codes & ((std::int64_t{1} << 4 * wide.size()) - 1);
+}
+
 /// Two codes of a format of 6 or 8 bits, each in the upper byte of a half, as f16x2: the fields are
 /// moved in place, and the multiplication moves the exponents and normalises what is subnormal.
 Value fields_to_halves(const Format& format, const Value& codes, SourceLoc at) {
@@ -168,24 +188,28 @@ Value narrow_small(Type to, std::span<const Value> wide, Range range, SourceLoc 
 // two and the first bit below: together they count the codes of e2m1, from 1, in bits 2 to 5. So no
 // sign is lost of a zero.
 Value narrow_64ths(std::span<const Value> wide, SourceLoc at) {
-  constexpr double kLeast = 0x1.00001p-6;
-  std::array<std::vector<Value>, 2> halves;  // elements of even and of odd index
-  for (std::size_t i = 0; i < wide.size(); ++i) {
-    const Value& x = wide[i];
-    Value g = at_least(x, kLeast, at);
+  return narrow_counted(wide, at, [&](const Value& x) {
+    Value g = at_least(x, kLeast64th, at);
     Value difference = fma(g, 0x1p22f, -x);
-    halves[i % 2].push_back(fma(g, 0x1p22f + 0.5f, -difference));
-  }
-  const std::string op = narrowing_op(Type::e4m3);
-  Value even = narrow_pairs(op, Type::e4m3, halves[0], at);
-  Value odd = narrow_pairs(op, Type::e4m3, halves[1], at);
-  auto chosen = [](std::int64_t mask, const Value& a, const Value& b) {
-    return ((a ^ b) & mask) ^ b;
-  };
-  Value magnitudes = chosen(0x07070707, (even >> 2) - 0x01010101, (odd << 2) - 0x10101010);
-  Value signs = chosen(0x80808080, odd, even >> 4);
-  Value codes = chosen(0x77777777, magnitudes, signs);
-  return wide.size() == 8 ? codes : codes & ((std::int64_t{1} << 4 * wide.size()) - 1);
+    return fma(g, 0x1p22f + 0.5f, -difference);
+  });
+}
+
+// Elements are 2^22 times as large, and so is g: the difference has room for a factor of theirs.
+// Where g is above a power of two and the product below it, the product rounds to the power.
+Value narrow_products(std::span<const Value> wide, float factor, SourceLoc at) {
+  return narrow_counted(wide, at, [&](const Value& x) {
+    Value g = at_least(x, kLeast64th * 0x1p22, at);
+    Value difference = fma(x, -factor / 64, g);
+    return fma(g, 1 + 0x1p-23f, -difference);
+  });
+}
+
+Value product_to_odd(const Value& x, float factor, SourceLoc at) {
+  Tracer& tracer = Tracer::current("e2m1_of_products", at);
+  Value by = f32_constant(factor);
+  Value cut = tracer.pure("mul.rz.f32", f32, {&x, &by}, at);
+  return select(fma(x, by, -cut) == 0.0f, cut, (cut.bitcast(u32) | 1).bitcast(f32));
 }
 
 }  // namespace tilewright::lang

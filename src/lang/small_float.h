@@ -24,5 +24,9 @@ Value narrow_small(Type to, std::span<const Value> wide, Range range, SourceLoc 
 
 /// A word of codes of e2m1 of 64 times f32 values under 7 / 64, the rest 0.
 Value narrow_64ths(std::span<const Value> wide, SourceLoc at);
+/// The same of exact products with `factor`, which is 2^-16, or up to 2^-25 below it.
+Value narrow_products(std::span<const Value> wide, float factor, SourceLoc at);
+/// x times factor: of two numbers of f32 beside the product, the odd one.
+Value product_to_odd(const Value& x, float factor, SourceLoc at);
 
 }  // namespace tilewright::lang

@@ -72,7 +72,7 @@ std::vector<Choice> choices_of(const std::vector<Record>& records, const Space& 
 }
 
 /// What a record has measured says little of problems that are further away than this.
-constexpr double kNear = 3.0;  // powers of two
+constexpr double kNear = 3.0 + 1e-12;  // powers of two, and what logarithms are rounded by
 
 /// Infinity where an exact key differs or another one is far; infinity or NaN between 0 and another
 /// number.

@@ -160,6 +160,14 @@ void measure_rounds(std::vector<Trial>& trials, Subject& subject, const SearchOp
 
 }  // namespace
 
+bool SearchResult::compared() const {
+  const auto is = [&](Fate fate) {
+    return std::any_of(trials.begin() + 1, trials.end(),
+                       [&](const Trial& trial) { return trial.fate == fate; });
+  };
+  return is(Fate::measured) || is(Fate::slower) || !is(Fate::unreached);
+}
+
 std::vector<Trial> assemble_all(std::span<const Config> candidates, Maker& maker,
                                 const SearchOptions& options) {
   std::vector<Trial> trials(candidates.size());

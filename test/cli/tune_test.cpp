@@ -99,6 +99,18 @@ TEST(Tune, WritesARecordThatPlansFind) {
   EXPECT_EQ(folder.read("Fake_GPU.tuned"), text);
 }
 
+TEST(Tune, WritesNoRecordOfWhatItDidNotCompare) {
+  if (!have_assembler()) GTEST_SKIP() << why_no_assembler();
+  const Folder folder;
+  const Outcome outcome =
+      on_fake_gpu(folder, "tune keep --shapes N=1000 --budget 1e-9 --out Fake_GPU.tuned");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out,
+            "keep n=1000: threads=64, 75.00 us; 3 candidates, 1 measured, 2 unreached; no record: "
+            "the budget ended before a second was measured\n");
+  EXPECT_EQ(folder.read("Fake_GPU.tuned").find("\nkeep "), std::string::npos);
+}
+
 TEST(Tune, RefusesADamagedFileBeforeItSearches) {
   const Folder folder;
   folder.write("out.tuned", "nonsense\n");

@@ -94,6 +94,16 @@ TEST(Lookup, HasNothingBeyondAFactorOfEight) {
     EXPECT_EQ(library.find(kSpace, big_device(), {4096, rows}), std::nullopt) << rows;
 }
 
+TEST(Lookup, TakesAFactorOfEightOfAnyNumber) {  // log2(40) - log2(5) is above 3 in doubles
+  const std::string text =
+      "tilewright tuned 1\ndevice Big\nmeasured driver 1, commit a\n"
+      "toy h=4096 rows=5 : threads=32 early=1 : 2.00 us, standard 2.50 us\n";
+  const ShippedFile file{"tuned/Big.tuned", text};
+  const Library library({&file, 1}, "");
+  EXPECT_TRUE(library.find(kSpace, big_device(), {4096, 40}).has_value());
+  EXPECT_EQ(library.find(kSpace, big_device(), {4096, 41}), std::nullopt);
+}
+
 TEST(Lookup, NeedsEqualExactKeys) {
   EXPECT_EQ(shipped_library().find(kSpace, big_device(), {4097, 16}), std::nullopt);
 }

@@ -25,6 +25,14 @@ float as_float(std::uint64_t bits) {
 bool is_nan(float x) { return x != x; }
 bool is_infinite(float x) { return x - x != 0 && !is_nan(x); }
 
+/// Of the numbers of f32 beside x the odd one, if x is none.
+float to_odd(double x) {
+  auto near = static_cast<float>(x);
+  if (static_cast<double>(near) == x) return near;
+  if (std::fabs(static_cast<double>(near)) > std::fabs(x)) near = std::nextafter(near, 0.0f);
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(near) | 1);
+}
+
 struct SmallFloat {
   Type type;
   int codes;
@@ -175,6 +183,17 @@ TEST_P(SmallTypes, NarrowsWithinTheRangeAsAnywhere) {
                               [](const Fragment& f) { return (f * 0x1p-6f).e2m1_of_64ths(); });
     for (std::size_t i = 0; i < numbers.size(); ++i)
       ASSERT_EQ(of_64ths[i], format.narrow(as_float(numbers[i]))) << as_float(numbers[i]);
+    // Products are not rounded: just beyond a tie they are not taken for it.
+    for (const float factor : {0x1p-16f, 0x1.fffd8cp-17f, 0x1.ffp-17f}) {
+      Bits products = converted(f32, e2m1, 8, numbers, [&](const Fragment& f) {
+        return (f * 0x1p16f).e2m1_of_products(factor);
+      });
+      for (std::size_t i = 0; i < numbers.size(); ++i) {
+        const double exact =
+            static_cast<double>(as_float(numbers[i])) * (static_cast<double>(factor) * 0x1p16);
+        ASSERT_EQ(products[i], format.narrow(to_odd(exact))) << as_float(numbers[i]);
+      }
+    }
   }
 }
 
