@@ -3,6 +3,7 @@
 #include "operator_fixture.h"
 
 #include "tilewright/tune.h"
+#include "tilewright/written.h"
 
 #include <algorithm>
 #include <cmath>
@@ -140,25 +141,26 @@ std::vector<Array> OperatorTest::run(const Operator& op, const std::vector<Array
   }
   op.launch(device, stream, arguments);
   stream.synchronize();
-  op.reference(arguments, reference);
-  std::vector<Array> outputs;
+  std::vector<Array> written;
   for (std::size_t i = 0; i < placed.size(); ++i) {
     std::string name(i < first_output ? inputs[i].name : specs[i - first_output].name);
     bool is_input = i < first_output && role_of(op.schema, name) != Role::inout;
-    if (is_input) continue;
-    Array out = fetch(placed[i], name);
-    Comparison result =
-        compare(out, reference.at(name), op.tolerance(arguments, name), nan_rule(op, arguments));
-    EXPECT_EQ(result.wrong, 0) << name << " of " << to_string(placed.front().view) << ": element "
-                               << result.first_wrong << " is " << result.out << ", reference "
-                               << result.reference << ", bound " << result.bound;
+    if (!is_input) written.push_back(fetch(placed[i], name));
+  }
+  reference_of_written(op, arguments, written, reference);
+  for (const Array& out : written) {
+    const Comparison result = compare(out, reference.at(out.name),
+                                      op.tolerance(arguments, out.name), nan_rule(op, arguments));
+    EXPECT_EQ(result.wrong, 0) << out.name << " of " << to_string(placed.front().view)
+                               << ": element " << result.first_wrong << " is " << result.out
+                               << ", reference " << result.reference << ", bound " << result.bound;
     if (result.wrong == 0) {
       EXPECT_LE(result.worst_ratio, allowed_part)
-          << name << " of " << to_string(placed.front().view);
+          << out.name << " of " << to_string(placed.front().view);
     }
-    if (i >= first_output) outputs.push_back(std::move(out));
   }
-  return outputs;
+  written.erase(written.begin(), written.end() - static_cast<std::ptrdiff_t>(specs.size()));
+  return written;
 }
 
 void OperatorTest::run_candidates(const Operator& op, const std::vector<Array>& inputs,

@@ -87,7 +87,7 @@ void launch(const Device&, const Stream& stream, const Arguments& arguments) {
 
 void reference(const Arguments& arguments, HostTensors& tensors) {
   fused_add_rms_norm_reference(options_of(arguments), tensors);
-  quant_output_reference(arguments, tensors);
+  quant_output_reference(arguments, tensors, rms_norm_error(arguments));
 }
 
 /// Contract, I 1.2: residual_out bit for bit; y as rms_norm's, of the sum that the norm reads.

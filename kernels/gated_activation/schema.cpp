@@ -187,13 +187,9 @@ void launch(const Device&, const Stream& stream, const Arguments& arguments) {
 }
 
 template <Activation A>
-void reference(const Arguments& arguments, HostTensors& tensors) {
-  gated_activation_reference(options_of<A>(arguments), tensors);
-  if (!tensors_of<A>(arguments).has_experts()) {
-    quant_output_reference(arguments, tensors);
-    return;
-  }
-  quant_batch_reference(arguments, expert_rows(tensors), tensors);
+ExpertRows rows_of_experts(const Arguments& arguments, const HostTensors& tensors) {
+  if (!tensors_of<A>(arguments).has_experts()) return std::nullopt;
+  return expert_rows(tensors);
 }
 
 /// What an expert has no rows for is open.
@@ -205,7 +201,7 @@ NanRule nan_rule(const Arguments& arguments) {
 /// of exp, up to 128 in size, has an error of its own in approximate code, which writes 16 bits:
 /// 2^-24 of it. Sigmoids below 2^-126 may become 0.
 template <Activation A>
-Tolerance tolerance(const Arguments& arguments, std::string_view output) {
+double error_of(const Arguments& arguments) {
   Type type = arguments.tensor("x").type;
   constexpr bool kHasExp = A != Activation::relu2;
   double units = type == f32 ? 32 : 16;
@@ -215,9 +211,23 @@ Tolerance tolerance(const Arguments& arguments, std::string_view output) {
     // Rounding to a type and only then multiplying may land on the neighbour of a tie.
     if (arguments.boolean("round_act")) error += 2 * rows::half_ulp(type);
   }
+  return error;
+}
+
+template <Activation A>
+void reference(const Arguments& arguments, HostTensors& tensors) {
+  gated_activation_reference(options_of<A>(arguments), tensors);
+  quant_output_reference(arguments, tensors, error_of<A>(arguments),
+                         rows_of_experts<A>(arguments, tensors));
+}
+
+template <Activation A>
+Tolerance tolerance(const Arguments& arguments, std::string_view output) {
+  const Type type = arguments.tensor("x").type;
+  const double error = error_of<A>(arguments);
   if (const auto codes = quant_output_tolerance(arguments, output, error)) return *codes;
   return {.relative = rows::half_ulp(type) + error,
-          .absolute = rows::half_tiniest(type) + (kHasExp ? 0x1p-110 : 0)};
+          .absolute = rows::half_tiniest(type) + (A != Activation::relu2 ? 0x1p-110 : 0)};
 }
 
 std::int64_t bytes(const Arguments& arguments) {

@@ -101,9 +101,8 @@ void launch(const Device&, const Stream& stream, const Arguments& arguments) {
   layer_norm(stream, tensors_of(arguments), options_of(arguments));
 }
 
-void reference(const Arguments& arguments, HostTensors& tensors) {
-  layer_norm_reference(options_of(arguments), tensors);
-  quant_output_reference(arguments, tensors);
+double units_of(const Arguments& arguments) {
+  return std::log2(static_cast<double>(arguments.size("H"))) + 12;
 }
 
 /// Contract, I 1.3: half an ulp of the output plus (log2(H) + 12) 2^-24 of
@@ -111,13 +110,22 @@ void reference(const Arguments& arguments, HostTensors& tensors) {
 /// then four times the row's largest |ref| is more than that. Groups of codes have at least a
 /// fourth of the row's largest. Rounding to x's type before the weight may land on the neighbour of
 /// a tie.
+double error_of_row_max(const Arguments& arguments) {
+  const double error = 4 * units_of(arguments) * 0x1p-24;
+  return arguments.boolean("cast_before_weight")
+             ? error + 2 * rows::half_ulp(arguments.tensor("x").type)
+             : error;
+}
+
+void reference(const Arguments& arguments, HostTensors& tensors) {
+  layer_norm_reference(options_of(arguments), tensors);
+  quant_output_reference(arguments, tensors, 4 * error_of_row_max(arguments));
+}
+
 Tolerance tolerance(const Arguments& arguments, std::string_view output) {
   if (output == "residual_out") return {};
-  const double units = std::log2(static_cast<double>(arguments.size("H"))) + 12;
-  if (output == "rstd") return rounded_once(f32, units);
-  double error = 4 * units * 0x1p-24;
-  if (arguments.boolean("cast_before_weight"))
-    error += 2 * rows::half_ulp(arguments.tensor("x").type);
+  if (output == "rstd") return rounded_once(f32, units_of(arguments));
+  const double error = error_of_row_max(arguments);
   if (auto codes = quant_output_tolerance(arguments, output, 4 * error)) {
     if (output == "q") codes->of_row_max = 4 * error;
     return *codes;

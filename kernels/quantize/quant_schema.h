@@ -182,14 +182,15 @@ enum class Batching : std::uint8_t { one, batch };
 /// Adds q and scales, and leaves y to those who ask for it, if quantises(). Pre: y is the first.
 void add_quant_outputs(const Arguments& arguments, std::vector<OutputSpec>& outputs,
                        Batching batching = Batching::one);
-/// Sets q, without its last rounding, and scales from y.
-void quant_output_reference(const Arguments& arguments, HostTensors& tensors);
-/// The same of a batch, of whose matrices `counts` rows each are written: others are NaN in q and
-/// scales.
-void quant_batch_reference(const Arguments& arguments, std::span<const std::int64_t> counts,
-                           HostTensors& tensors);
+/// The rows of each matrix of a batch that are written; absent: there is one matrix, all of it.
+using ExpertRows = std::optional<std::vector<std::int64_t>>;
+/// Sets q, without its last rounding, and scales from an unrounded y within `error` |y|. Where such
+/// an error decides how a scale of few bits is rounded, it is the one that is written(), and q is
+/// by it; likewise saturated. Rows that are not written are NaN in both.
+void quant_output_reference(const Arguments& arguments, HostTensors& tensors, double error,
+                            const ExpertRows& experts = {});
 /// Of q and scales, for an unrounded y within `error` |y|: nothing for other outputs. Scales of few
-/// bits are equal, which a number beside a boundary may miss.
+/// bits are equal, as written() has them beside a boundary.
 std::optional<Tolerance> quant_output_tolerance(const Arguments& arguments, std::string_view output,
                                                 double error);
 /// Refuses a given decode scale that is not above 0.

@@ -73,12 +73,10 @@ class Codes {
   std::vector<float> values_;
 };
 
-/// s or 1 / s of fp8; the value of the scale that is stored.
-float quantise_fp8(std::span<const float> group, float s, bool exact, Codes& codes) {
+void quantise_fp8(std::span<const float> group, float s, bool exact, Codes& codes) {
   float inverse = 1.0f / s;
   for (float value : group)
     codes.push(exact ? value / s : value * inverse);
-  return s;
 }
 
 float fp8_scale(std::span<const float> group, const QuantizeOptions& options, Type scale_type) {
@@ -103,31 +101,33 @@ int power_code(ScaleRule rule, Type element, float largest) {
   return std::max(k - exponent + 127, 0);
 }
 
-float quantise_mx(std::span<const float> group, ScaleRule rule, Codes& codes) {
-  float largest = largest_of(group);
-  if (!std::isfinite(largest)) {
-    for (std::size_t i = 0; i < group.size(); ++i)
-      codes.push(0);
-    return kNan;
-  }
-  int k = power_code(rule, codes.type(), largest) - 127;
-  for (float value : group)
-    codes.push(value * std::ldexp(1.0f, -k));
-  return std::ldexp(1.0f, k);
+float mx_scale(std::span<const float> group, ScaleRule rule, Type element) {
+  const float largest = largest_of(group);
+  if (!std::isfinite(largest)) return kNan;
+  return std::ldexp(1.0f, power_code(rule, element, largest) - 127);
 }
 
-float quantise_nvfp4(std::span<const float> group, float encode_scale, bool exact, Codes& codes) {
-  float largest = largest_of(group);
-  float sixth = largest / 6.0f;
-  float s = e4m3_to_f32(f32_to_e4m3(sixth * encode_scale));
+void quantise_mx(std::span<const float> group, float s, Codes& codes) {
+  const float inverse = std::isnan(s) ? 0 : std::ldexp(1.0f, -std::ilogb(s));
+  for (float value : group)
+    codes.push(std::isnan(s) ? 0 : value * inverse);
+}
+
+float nvfp4_scale(std::span<const float> group, float encode_scale) {
+  const float largest = largest_of(group);
+  const float sixth = largest / 6.0f;
+  return std::isfinite(largest) ? e4m3_to_f32(f32_to_e4m3(sixth * encode_scale)) : kNan;
+}
+
+void quantise_nvfp4(std::span<const float> group, float s, float encode_scale, bool exact,
+                    Codes& codes) {
   float inverse = s == 0 ? 0 : 1.0f / s;
   for (float value : group) {
     float scaled = value * encode_scale;
     bool by_division = exact && s != 0;
     float quotient = by_division ? scaled / s : scaled * inverse;
-    codes.push(std::isfinite(largest) ? quotient : 0.0f);
+    codes.push(std::isnan(s) ? 0.0f : quotient);
   }
-  return std::isfinite(largest) ? s : kNan;
 }
 
 /// Where a layout has the scale of a group, as the contract writes it.
@@ -207,7 +207,7 @@ double number(const HostTensors& tensors, const char* name) {
 }  // namespace
 
 void quantize_reference(const QuantizeOptions& options, Type element, Type scale_type,
-                        HostTensors& tensors, Quotients quotients) {
+                        HostTensors& tensors, Quotients quotients, const Array* taken) {
   const Array& x = tensors.at("x");
   const std::vector<double> doubles = to_doubles(x);
   const std::vector<float> values(doubles.begin(), doubles.end());
@@ -224,30 +224,43 @@ void quantize_reference(const QuantizeOptions& options, Type element, Type scale
     tensors.set(codes.array(quotients));
     return;
   }
+  const std::vector<double> taken_scales =
+      taken == nullptr ? std::vector<double>{} : to_doubles(*taken);
+  const auto encode = options.format == QuantFormat::nvfp4
+                          ? static_cast<float>(number(tensors, "encode_scale"))
+                          : 0.0f;
   std::vector<double> scales;
   std::vector<float> largest;  // of nvfp4's groups
   const auto width = static_cast<std::size_t>(h);
   const std::size_t groups_n = h == 0 ? 0 : (width + group - 1) / group;
+  const std::int64_t rows = h == 0 ? 0 : static_cast<std::int64_t>(values.size()) / h;
+  auto scale_of = [&](std::span<const float> one) {
+    if (is_mx(options.format)) return mx_scale(one, options.rule, element);
+    if (options.format == QuantFormat::nvfp4) return nvfp4_scale(one, encode);
+    return fp8_scale(one, options, scale_type);
+  };
   for (std::size_t g = 0; h > 0 && g < values.size() / width * groups_n; ++g) {
     const std::size_t in_row = g % groups_n * group;
     const auto one =
         std::span(values).subspan(g / groups_n * width + in_row, std::min(group, width - in_row));
-    float s = 0;
+    float s = whole ? of_tensor : scale_of(one);
+    if (taken != nullptr && !whole) {
+      const std::int64_t at = offset_of(options.layout, static_cast<std::int64_t>(g / groups_n),
+                                        static_cast<std::int64_t>(g % groups_n), rows,
+                                        static_cast<std::int64_t>(groups_n));
+      s = static_cast<float>(taken_scales[static_cast<std::size_t>(at)]);
+    }
     if (is_mx(options.format)) {
-      s = quantise_mx(one, options.rule, codes);
+      quantise_mx(one, s, codes);
     } else if (options.format == QuantFormat::nvfp4) {
-      const auto encode = static_cast<float>(number(tensors, "encode_scale"));
-      s = quantise_nvfp4(one, encode, options.exact, codes);
+      quantise_nvfp4(one, s, encode, options.exact, codes);
       largest.push_back(largest_of(one));
     } else {
-      s = whole ? of_tensor : fp8_scale(one, options, scale_type);
-      s = quantise_fp8(one, s, options.exact, codes);
+      quantise_fp8(one, s, options.exact, codes);
     }
     scales.push_back(static_cast<double>(s));
   }
-  if (options.format == QuantFormat::nvfp4)
-    count_saturated(largest, static_cast<float>(number(tensors, "encode_scale")), tensors);
-  const std::int64_t rows = h == 0 ? 0 : static_cast<std::int64_t>(values.size()) / h;
+  if (options.format == QuantFormat::nvfp4) count_saturated(largest, encode, tensors);
   const bool a_row = options.format == QuantFormat::fp8_token;
   if (whole) {
     tensors.set(make_array("scales", f32, {1}, std::vector{static_cast<double>(of_tensor)}));

@@ -13,9 +13,11 @@ enum class Quotients : std::uint8_t {
 };
 
 /// Sets q of `element`, and scales of `scale_type`, by the contract's operations in f32: the codes
-/// are exact. Adds clipped groups of nvfp4 to saturated, if it is there.
+/// are exact. Adds clipped groups of nvfp4 to saturated, if it is there. Scales of rows or groups
+/// are those of `taken` if it is there, in its layout.
 void quantize_reference(const QuantizeOptions& options, Type element, Type scale_type,
-                        HostTensors& tensors, Quotients quotients = Quotients::rounded);
+                        HostTensors& tensors, Quotients quotients = Quotients::rounded,
+                        const Array* taken = nullptr);
 /// Makes rows of q and scales from `first` on NaN: what a reference leaves open. Pre: q is f64[T,
 /// H].
 void leave_rows_open(const QuantizeOptions& options, std::int64_t first, HostTensors& tensors);

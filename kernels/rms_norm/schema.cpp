@@ -73,7 +73,7 @@ void launch(const Device&, const Stream& stream, const Arguments& arguments) {
 
 void reference(const Arguments& arguments, HostTensors& tensors) {
   rms_norm_reference(options_of(arguments), tensors);
-  quant_output_reference(arguments, tensors);
+  quant_output_reference(arguments, tensors, rms_norm_error(arguments));
 }
 
 /// Half an ulp of the output, and the contract's error.

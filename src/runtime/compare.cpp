@@ -2,11 +2,13 @@
 // Holding an output against its reference, element by element.
 #include "tilewright/operator.h"
 #include "tilewright/view.h"
+#include "tilewright/written.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <span>
+#include <string>
 
 namespace tilewright {
 namespace {
@@ -77,7 +79,23 @@ Comparison compare_rmse(const std::vector<double>& outs, const std::vector<doubl
   return result;
 }
 
+/// No tensor of a schema has a point in its name.
+std::string name_of_written(std::string_view output) { return "written." + std::string(output); }
+
 }  // namespace
+
+void reference_of_written(const Operator& op, const Arguments& arguments,
+                          std::span<const Array> outputs, HostTensors& tensors) {
+  for (Array output : outputs) {
+    output.name = name_of_written(output.name);
+    tensors.set(std::move(output));
+  }
+  op.reference(arguments, tensors);
+}
+
+const Array* written(const HostTensors& tensors, std::string_view output) {
+  return tensors.find(name_of_written(output));
+}
 
 Comparison compare(const Array& out, const Array& reference, const Tolerance& tolerance,
                    NanRule nan) {

@@ -5,6 +5,7 @@
 #include "tilewright/cache.h"
 #include "tilewright/module.h"
 #include "tilewright/trace.h"
+#include "tilewright/written.h"
 #include "tune/timing.h"
 
 #include <algorithm>
@@ -105,22 +106,32 @@ CheckCase make_check_case(Inputs inputs, const std::vector<std::string>& wanted)
 }
 
 /// The first wrong output, in words.
-std::string compare_outputs(const CheckCase& check, const Session& session) {
-  const Inputs& inputs = check.inputs;
-  for (const Array& out : session.outputs()) {
-    const Array* reference = check.right.find(out.name);
+std::string first_wrong(const Operator& op, const Arguments& arguments,
+                        const std::vector<Array>& outputs, const HostTensors& right) {
+  for (const Array& out : outputs) {
+    const Array* reference = right.find(out.name);
     if (reference == nullptr) continue;
-    const Tolerance tolerance = inputs.op->tolerance == nullptr
-                                    ? Tolerance{}
-                                    : inputs.op->tolerance(session.arguments(), out.name);
-    const Comparison c =
-        compare(out, *reference, tolerance, nan_rule(*inputs.op, session.arguments()));
+    const Tolerance tolerance =
+        op.tolerance == nullptr ? Tolerance{} : op.tolerance(arguments, out.name);
+    const Comparison c = compare(out, *reference, tolerance, nan_rule(op, arguments));
     if (c.wrong == 0) continue;
     return out.name + " is " + std::to_string(c.out) + " at element " +
            std::to_string(c.first_wrong) + " and should be " + std::to_string(c.reference) + "; " +
            std::to_string(c.wrong) + " of " + std::to_string(c.compared) + " elements are wrong";
   }
   return "";
+}
+
+/// The first wrong output that a reference beside the outputs calls wrong as well.
+std::string compare_outputs(const CheckCase& check, const Session& session) {
+  const Operator& op = *check.inputs.op;
+  const std::vector<Array> outputs = session.outputs();
+  if (first_wrong(op, session.arguments(), outputs, check.right).empty()) return "";
+  HostTensors right;
+  for (const Array& array : check.inputs.arrays)
+    right.set(array);
+  reference_of_written(op, session.arguments(), outputs, right);
+  return first_wrong(op, session.arguments(), outputs, right);
 }
 
 /// The searches of one operator.
