@@ -82,6 +82,7 @@
 #include "tilewright/operator.h"
 #include "tilewright/peers.h"
 #include "tilewright/stream.h"
+#include "tilewright/written.h"
 
 // tune
 #include "tilewright/tune.h"

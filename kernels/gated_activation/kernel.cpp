@@ -52,22 +52,19 @@ struct ExpertTensors {
   std::optional<Tensor> tokens, alpha, limit;
 };
 
-std::optional<Tensor> of_expert(const std::optional<Tensor>& all, const Value& expert) {
-  return all ? std::optional(rows::one_of(*all, expert)) : std::nullopt;
-}
 GatedParameters of_expert(const GatedParameters& all, const ExpertTensors& experts,
                           const Value& expert) {
   auto number = [&](const std::optional<Tensor>& each, const std::optional<Value>& option) {
     return each ? std::optional((*each)(expert).load({.read_only = true})) : option;
   };
-  return {rows::one_of(all.x, expert),         all.bias,
-          of_expert(all.row_weight, expert),   of_expert(all.y, expert),
-          number(experts.alpha, all.alpha),    number(experts.limit, all.limit),
+  return {rows::one_of(all.x, expert),          all.bias,
+          rows::one_of(all.row_weight, expert), rows::one_of(all.y, expert),
+          number(experts.alpha, all.alpha),     number(experts.limit, all.limit),
           number(experts.tokens, std::nullopt)};
 }
 QuantOutputArguments<Tensor> of_expert(const QuantOutputArguments<Tensor>& all,
                                        const Value& expert) {
-  return {of_expert(all.q, expert), all.scale ? all.scales : of_expert(all.scales, expert),
+  return {rows::one_of(all.q, expert), all.scale ? all.scales : rows::one_of(all.scales, expert),
           all.scale, all.encode_scale, all.saturated};
 }
 

@@ -171,12 +171,6 @@ View rows_of(const GatedTensors& t, GateLayout layout) {
   return make_view(0, t.x.type, std::span(shape).first(rank));
 }
 
-/// All rows of experts as those of one matrix, of which nothing but the shape counts.
-View as_matrix(const View& rows) {
-  if (rows.rank == 2) return rows;
-  return make_view(0, rows.type, std::array{rows.shape[0] * rows.shape[1], rows.shape[2]});
-}
-
 /// A whole row's codes, by the threads that hold it or, where it is too long, compute it twice.
 void choose_row_of_codes(GatedPlan& plan, const DeviceProperties& device, const View& rows,
                          const rows::Caller& caller) {
@@ -241,7 +235,7 @@ GatedPlan plan_gated_activation(const DeviceProperties& device, const GatedTenso
   plan.t = all_rows.shape[static_cast<std::size_t>(all_rows.rank - 2)];
   plan.d = rows::row_elems(all_rows);
   plan.quant = plan_quant_output(t.quant, options.quant, all_rows, caller);
-  const View rows = as_matrix(all_rows);
+  const View rows = rows::as_matrix(all_rows);
   const int elems =
       plan.quant ? code_vector_elems(*plan.quant, rows) : vector_elems(t, options.layout);
   if (in_two_halves(options.layout)) {

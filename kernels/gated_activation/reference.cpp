@@ -74,15 +74,6 @@ void gated_row(const GatedOptions& options, Type type, std::span<const double> r
 
 }  // namespace
 
-std::vector<std::int64_t> expert_rows(const HostTensors& tensors) {
-  const std::vector<std::int64_t>& shape = tensors.at("x").shape;
-  std::vector<std::int64_t> rows(static_cast<std::size_t>(shape[0]), shape[1]);
-  const std::vector<double> given = values_of(tensors, "tokens_per_expert");
-  for (std::size_t i = 0; i < given.size(); ++i)
-    rows[i] = static_cast<std::int64_t>(given[i]);
-  return rows;
-}
-
 void gated_activation_reference(const GatedOptions& options, HostTensors& tensors) {
   const Array& x = tensors.at("x");
   const auto n = static_cast<std::size_t>(x.shape.back());

@@ -9,7 +9,5 @@ namespace tilewright {
 /// Sets y in f64 from x, bias and row_weight, and from the tensors of experts: rows that they have
 /// none of are NaN.
 void gated_activation_reference(const GatedOptions& options, HostTensors& tensors);
-/// The rows of each expert. Pre: x is [E, T, N].
-std::vector<std::int64_t> expert_rows(const HostTensors& tensors);
 
 }  // namespace tilewright

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gated activations as the command line and bindings see them.
 #include "kernels/gated_activation/reference.h"
+#include "kernels/quantize/batch_reference.h"
 #include "kernels/quantize/quant_schema.h"
 
 #include <algorithm>
@@ -50,14 +51,6 @@ constexpr TensorSpec kExpertLimit{.name = "expert_limit",
                                   .shape = "E",
                                   .types = kF32,
                                   .doc = "in place of limit"};
-constexpr std::array kCountTypes{s32};
-constexpr TensorSpec kTokensPerExpert{
-    .name = "tokens_per_expert",
-    .role = Role::input,
-    .presence = Presence::optional,
-    .shape = "E",
-    .types = kCountTypes,
-    .doc = "rows of each expert; those behind are neither read nor written, nor their scales"};
 constexpr auto kRelu2Tensors =
     joined(joined(kOwnTensors, kQuantOutputTensors), std::array{kTokensPerExpert});
 constexpr auto kMulTensors = joined(kRelu2Tensors, std::array{kExpertLimit});
@@ -189,7 +182,7 @@ void launch(const Device&, const Stream& stream, const Arguments& arguments) {
 template <Activation A>
 ExpertRows rows_of_experts(const Arguments& arguments, const HostTensors& tensors) {
   if (!tensors_of<A>(arguments).has_experts()) return std::nullopt;
-  return expert_rows(tensors);
+  return expert_rows(tensors, tensors.at("x"));
 }
 
 /// What an expert has no rows for is open.
@@ -262,6 +255,7 @@ void fill(const Problem& problem, std::vector<Array>& inputs) {
 /// Contents of the tensors of experts that no launch sees.
 void check_contents(const Arguments& arguments, std::span<const Array> inputs) {
   check_scale(arguments, inputs);
+  check_tokens(arguments, inputs, arguments.tensor("x"));
   auto check_each = [&](const char* name, auto&& right, const std::string& what) {
     const Array* array = find_input(inputs, name);
     if (array == nullptr) return;
@@ -272,11 +266,6 @@ void check_contents(const Arguments& arguments, std::span<const Array> inputs) {
                      std::to_string(values[i]) + "; it must be " + what);
     }
   };
-  const View& x = arguments.tensor("x");
-  const std::int64_t rows = x.rank == 3 ? x.shape[1] : 0;
-  check_each(
-      "tokens_per_expert", [&](double n) { return n >= 0 && n <= static_cast<double>(rows); },
-      "0 to the " + std::to_string(rows) + " rows of an expert");
   check_each(
       "expert_alpha", [](double a) { return std::isfinite(a); }, "finite");
   check_each(

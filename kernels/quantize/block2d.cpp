@@ -2,10 +2,12 @@
 // A block quantises the elements of one scale, held in its threads' registers.
 #include "kernels/quantize/block2d.h"
 
+#include "kernels/rows/row_batch.h"
 #include "tilewright/control.h"
 #include "tilewright/sync.h"
 #include "tilewright/thread.h"
 
+#include <optional>
 #include <vector>
 
 namespace tilewright {
@@ -18,9 +20,11 @@ class Block2dKernel {
         lanes_(kBlock2d / config.vector_elems),
         tiles_n_(rows::ceil_div(config.h, kBlock2d)) {}
 
-  void operator()(const Tensor& x, const Tensor& q, const Tensor& scales,
-                  const Value& floor) const {
-    const Value count = to_value(x.shape()[0].value());
+  /// Rows from `limit` on are left alone.
+  void operator()(const Tensor& x, const Tensor& q, const Tensor& scales, const Value& floor,
+                  const std::optional<Value>& limit) const {
+    const Value extent = to_value(x.shape()[0].value());
+    const Value count = limit ? min(limit->to(extent.type()), extent) : extent;
     const Value tile_m = block_idx().x.to(count.type()) / tiles_n_;
     const Value tile_n = (block_idx().x.to(count.type()) % tiles_n_).to(s32);
     const Value first = tile_m * kBlock2d + (linear_thread_idx() / lanes_).to(count.type());
@@ -36,7 +40,9 @@ class Block2dKernel {
       mine = larger(mine, largest_magnitude(access));
     const auto codes =
         GroupCodes::of_largest(config_.coding, config_.division, largest_of_block(mine), floor);
-    if_(linear_thread_idx() == 0, [&] { scales(tile_m, tile_n) = codes.stored(); });
+    const Value writes = linear_thread_idx() == 0;
+    if_(limit ? writes && tile_m * kBlock2d < count : writes,
+        [&] { scales(tile_m, tile_n) = codes.stored(); });
     for (int j = 0; j < config_.accesses; ++j) {
       store_if(inside(row(first, j), column, count), q(row(first, j), column),
                codes(loaded[static_cast<std::size_t>(j)].to(f32)));
@@ -73,11 +79,18 @@ Traced trace_block2d(const QuantizePlan& plan, ptx::Target target) {
       .block = {plan.config.threads(), 1, 1},
       .min_blocks_per_sm = plan.config.resident};
   const Block2dKernel kernel(plan.config);
-  auto body = [&](const Tensor& x, const Tensor& q, const Tensor& scales, const Value& floor) {
-    kernel(x, q, scales, floor);
+  auto body = [&](const Tensor& x, const Tensor& q, const Tensor& scales, const Value& floor,
+                  const std::optional<Tensor>& tokens) {
+    if (!tokens) {
+      kernel(x, q, scales, floor, std::nullopt);
+      return;
+    }
+    const Value expert = block_idx().z;
+    kernel(rows::one_of(x, expert), rows::one_of(q, expert), rows::one_of(scales, expert), floor,
+           (*tokens)(expert).load({.read_only = true}));
   };
   return tilewright::trace(trace_options, body, plan.x_arg, plan.q_arg, plan.scales_arg,
-                           ScalarArg{f32, {}});
+                           ScalarArg{f32, {}}, plan.tokens_arg);
 }
 
 }  // namespace tilewright

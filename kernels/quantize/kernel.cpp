@@ -2,6 +2,7 @@
 // The device side of quantize and dequantize.
 #include "kernels/quantize/block2d.h"
 #include "kernels/quantize/quantize.h"
+#include "kernels/rows/row_batch.h"
 #include "tilewright/atomic.h"
 #include "tilewright/control.h"
 #include "tilewright/fragment.h"
@@ -13,14 +14,20 @@
 namespace tilewright {
 namespace {
 
+Value rows_of_expert(const Tensor& tokens, const Value& expert) {
+  return tokens(expert).load({.read_only = true});
+}
+
 class QuantizeKernel {
  public:
-  /// Clipped groups are added to `saturated`, if it is there.
-  QuantizeKernel(const QuantizePlan& plan, const std::optional<Tensor>& saturated)
+  /// Clipped groups are added to `saturated`, if it is there; rows from `count` on are left alone.
+  QuantizeKernel(const QuantizePlan& plan, const std::optional<Tensor>& saturated,
+                 const std::optional<Value>& count)
       : plan_(plan),
         config_(plan.config),
         per_row_(config_.groups_of_row()),
-        saturated_(saturated) {}
+        saturated_(saturated),
+        count_(count) {}
 
   void operator()(const Tensor& x, const Tensor& q, const Tensor& scales,
                   const std::optional<Tensor>& given, const Value& floor,
@@ -50,7 +57,8 @@ class QuantizeKernel {
     if (plan_.tensors.scale) {
       Value scale = (*given)(0);
       if (!plan_.scale_is_found) {
-        if_(block_idx().x == 0 && linear_thread_idx() == 0, [&] { scales(0, 0) = scale; });
+        const Value first = block_idx().x == 0 && linear_thread_idx() == 0;
+        if_(plan_.experts() ? first && block_idx().z == 0 : first, [&] { scales(0, 0) = scale; });
       }
       const auto codes = GroupCodes::of_scale(config_.coding, config_.division, scale);
       for (const Share& share : shares)
@@ -87,8 +95,9 @@ class QuantizeKernel {
                   (linear_thread_idx() / config_.threads_per_group).to(index) +
                   turn * config_.groups_per_block;
     Value row = group / per_row_;
-    Share share{
-        row, (group % per_row_).to(s32), row < to_value(x.shape()[0].value()).to(index), {}};
+    const Value inside_x = row < to_value(x.shape()[0].value()).to(index);
+    const std::optional<Value> counted = counts(row);
+    Share share{row, (group % per_row_).to(s32), counted ? inside_x && *counted : inside_x, {}};
     share.loaded.reserve(static_cast<std::size_t>(config_.accesses));
     for (int j = 0; j < config_.accesses; ++j) {
       share.loaded.push_back(load_if(share.active && inside(share, lane, j),
@@ -103,6 +112,10 @@ class QuantizeKernel {
     if (padded_groups(layout, per_row_) == per_row_) return;
     if_(share.group == static_cast<int>(per_row_) - 1,
         [&] { pad_groups(layout, scales, share.row, per_row_); });
+  }
+
+  std::optional<Value> counts(const Value& row) const {
+    return count_ ? std::optional(row < count_->to(row.type())) : std::nullopt;
   }
 
   Value offset(const Value& lane, int j) const {
@@ -152,13 +165,14 @@ class QuantizeKernel {
                          const Value& floor) const {
     Value row = block_idx().x.to(config_.wide_index ? s64 : s32);
     Value lane = linear_thread_idx();
+    const std::optional<Value> counted = counts(row);
     Var largest(f32, 0.0f);
     for_accesses(x, row, [&](const Value&, const Value&, const Fragment& access) {
       largest = larger(largest, largest_magnitude(access));
     });
     const auto codes = GroupCodes::of_largest(config_.coding, config_.division,
                                               largest_of_threads(largest, lane), floor);
-    if_(lane == 0, [&] { scales(row, 0) = codes.stored(); });
+    if_(counted ? lane == 0 && *counted : lane == 0, [&] { scales(row, 0) = codes.stored(); });
     for_accesses(x, row, [&](const Value& column, const Value& inside, const Fragment& access) {
       store_if(inside, q(row, column), codes(access.to(f32)));
     });
@@ -168,7 +182,10 @@ class QuantizeKernel {
   template <class Body>
   void for_accesses(const Tensor& x, const Value& row, Body&& body) const {
     const int apart = config_.threads() * config_.vector_elems;
-    for_(0, static_cast<int>(config_.h), apart * config_.accesses, [&](const Value& first) {
+    const std::optional<Value> counted = counts(row);
+    const Value all = constant(s32, config_.h);
+    const Value end = counted ? select(*counted, all, 0) : all;
+    for_(0, end, apart * config_.accesses, [&](const Value& first) {
       std::vector<Value> columns, inside;
       std::vector<Fragment> loaded;
       for (int j = 0; j < config_.accesses; ++j) {
@@ -185,6 +202,7 @@ class QuantizeKernel {
   const QuantizeConfig& config_;
   std::int64_t per_row_;  // groups
   std::optional<Tensor> saturated_;
+  std::optional<Value> count_;
 };
 
 }  // namespace
@@ -200,13 +218,23 @@ Traced QuantizePlan::trace(ptx::Target target) const {
       .block = {config.threads(), 1, 1}};
   std::optional<ScalarArg> count;
   if (config.pads_apart()) count = ScalarArg{s32, {1, 0, 2'147'483'647}};
-  auto body = [this](const Tensor& x, const Tensor& q, const Tensor& scales,
-                     const std::optional<Tensor>& given, const Value& floor,
-                     const std::optional<Value>& blocks, const std::optional<Tensor>& saturated) {
-    QuantizeKernel(*this, saturated)(x, q, scales, given, floor, blocks);
+  auto body = [this, format](const Tensor& x, const Tensor& q, const Tensor& scales,
+                             const std::optional<Tensor>& given, const Value& floor,
+                             const std::optional<Value>& blocks,
+                             const std::optional<Tensor>& saturated,
+                             const std::optional<Tensor>& tokens) {
+    if (!tokens) {
+      QuantizeKernel(*this, saturated, std::nullopt)(x, q, scales, given, floor, blocks);
+      return;
+    }
+    const Value expert = block_idx().z;
+    QuantizeKernel(*this, saturated, rows_of_expert(*tokens, expert))(
+        rows::one_of(x, expert), rows::one_of(q, expert),
+        format == QuantFormat::fp8_tensor ? scales : rows::one_of(scales, expert), given, floor,
+        blocks);
   };
   return tilewright::trace(trace_options, body, x_arg, q_arg, scales_arg, given_arg,
-                           ScalarArg{f32, {}}, count, saturated_arg);
+                           ScalarArg{f32, {}}, count, saturated_arg, tokens_arg);
 }
 
 Traced DequantizePlan::trace(ptx::Target target) const {
@@ -244,15 +272,20 @@ Traced DequantizePlan::trace_flat(const TraceOptions& options) const {
 }
 
 Traced DequantizePlan::trace_rows(const TraceOptions& options) const {
-  const auto group = static_cast<int>(group_elems(coding.format, tensors.q.shape[1], coding.block));
-  auto body = [&](const Tensor& q, const Tensor& scales, const Tensor& y,
-                  const std::optional<Tensor>& decode) {
-    const std::vector<rows::RowShare> shares =
-        rows::row_shares(tile, y.shape()[0].value(), tensors.y.shape[1]);
+  const auto h = rows::row_elems(tensors.q);
+  const auto group = static_cast<int>(group_elems(coding.format, h, coding.block));
+  auto of_matrix = [&](const Tensor& q, const Tensor& scales, const Tensor& y,
+                       const std::optional<Tensor>& decode, const std::optional<Value>& count) {
+    const std::vector<rows::RowShare> shares = rows::row_shares(tile, y.shape()[0].value(), h);
+    std::vector<Value> inside;
+    inside.reserve(shares.size());
+    for (const rows::RowShare& share : shares)
+      inside.push_back(count ? share.inside && share.row < count->to(share.row.type())
+                             : share.inside);
     std::vector<Fragment> codes;  // all on their way before the first store
     codes.reserve(shares.size());
-    for (const rows::RowShare& share : shares)
-      codes.push_back(load_if(share.inside, q(share.row, share.column), tile.vector_elems));
+    for (std::size_t j = 0; j < shares.size(); ++j)
+      codes.push_back(load_if(inside[j], q(shares[j].row, shares[j].column), tile.vector_elems));
     for (std::size_t j = 0; j < shares.size(); ++j) {
       const rows::RowShare& share = shares[j];
       bool whole = coding.format == QuantFormat::fp8_tensor;
@@ -261,13 +294,24 @@ Traced DequantizePlan::trace_rows(const TraceOptions& options) const {
       Value row = whole ? constant(s32, 0) : tiles ? share.row / kBlock2d : share.row;
       Value column = one ? constant(s32, 0) : share.column / group;
       Element stored = scale_element(coding.layout, scales, row, column);
-      Value scale = scale_value(coding, load_if(share.inside, stored, 1)[0].get());
+      Value scale = scale_value(coding, load_if(inside[j], stored, 1)[0].get());
       Fragment wide = codes[j].to(f32) * scale;
       if (decode) wide = wide * Value((*decode)(0));
-      store_if(share.inside, y(share.row, share.column), wide.to(y.type()));
+      store_if(inside[j], y(share.row, share.column), wide.to(y.type()));
     }
   };
-  return tilewright::trace(options, body, q_arg, scales_arg, y_arg, decode_arg);
+  auto body = [&](const Tensor& q, const Tensor& scales, const Tensor& y,
+                  const std::optional<Tensor>& decode, const std::optional<Tensor>& tokens) {
+    if (!tokens) {
+      of_matrix(q, scales, y, decode, std::nullopt);
+      return;
+    }
+    const Value expert = block_idx().z;
+    of_matrix(rows::one_of(q, expert),
+              coding.format == QuantFormat::fp8_tensor ? scales : rows::one_of(scales, expert),
+              rows::one_of(y, expert), decode, rows_of_expert(*tokens, expert));
+  };
+  return tilewright::trace(options, body, q_arg, scales_arg, y_arg, decode_arg, tokens_arg);
 }
 
 }  // namespace tilewright

@@ -2,6 +2,7 @@
 // Checks and arguments of quantised outputs.
 #include "kernels/quantize/quant_output.h"
 
+#include "kernels/quantize/codes_of_batch.h"
 #include "kernels/rows/row_batch.h"
 #include "kernels/rows/row_shape.h"
 #include "tilewright/buffer.h"
@@ -56,33 +57,13 @@ void check(const QuantOutputTensors& t, const QuantOutputOptions& options, const
   check_saturated(t.saturated, format, caller);
 }
 
-/// In the modes of their layout.
-View batch_of_scales(const View& scales, const QuantCoding& coding, const View& q,
-                     const rows::Caller& caller) {
-  if (scales.rank < 1 || scales.shape[0] != q.shape[0]) {
-    caller.refuse("scales is " + to_string(scales) + " and q " + to_string(q) +
-                  "; both must have as many experts");
-  }
-  const rows::Caller each{caller.op, caller.at, "of each expert"};
-  return rows::batch_of(scales_view(rows::first_of(scales), coding, rows::first_of(q), each),
-                        scales);
-}
-
 /// Sets q and scales of the plan, their arguments and its coding.
 void plan_codes(QuantOutputPlan& plan, const QuantOutputOptions& options, const View& rows,
                 const rows::Caller& caller) {
   QuantOutputTensors& t = plan.tensors;
   const bool batch = rows.rank == 3;
   if (batch) {
-    rows::check_batch(*t.q, "q", caller);
-    if (t.q->shape[0] != rows.shape[0]) {
-      caller.refuse("q is " + to_string(*t.q) + "; it must have " + std::to_string(rows.shape[0]) +
-                    " experts");
-    }
-    if (t.q->type == e2m1 && t.q->stride[0] % 2 != 0) {
-      caller.refuse("q is " + to_string(*t.q) +
-                    "; experts of e2m1 must be an even number of elements apart");
-    }
+    check_codes_of_batch(*t.q, rows, caller);
     QuantOutputTensors one = t;
     one.q = rows::first_of(*t.q);
     check(one, options, rows::first_of(rows), {caller.op, caller.at, "of each expert"});
@@ -94,14 +75,10 @@ void plan_codes(QuantOutputPlan& plan, const QuantOutputOptions& options, const 
   plan.args.q = tensor_arg(*t.q, batch ? rows::modes_of_batch(kRows) : kRows);
   QuantCoding& coding = plan.config.coding;
   coding = coding_of(options.coding, t.q->type, t.scales->type);
-  DynamicModes modes = dynamic_scale_modes(coding.layout);
-  if (batch && coding.format != QuantFormat::fp8_tensor) {
-    t.scales = batch_of_scales(*t.scales, coding, *t.q, caller);
-    modes = rows::modes_of_batch(modes);
-  } else {
-    t.scales = scales_view(*t.scales, coding, batch ? rows::first_of(*t.q) : *t.q, caller);
-  }
-  plan.args.scales = tensor_arg(*t.scales, modes);
+  t.scales = batch ? scales_of_batch(*t.scales, coding, *t.q, caller)
+                   : scales_view(*t.scales, coding, *t.q, caller);
+  plan.args.scales =
+      batch ? scales_arg_of_batch(*t.scales, coding) : scales_arg_of(*t.scales, coding.layout);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 // What schemas say of quantised outputs.
 #include "kernels/quantize/quant_schema.h"
 
-#include "kernels/quantize/reference.h"
+#include "kernels/quantize/batch_reference.h"
 #include "tilewright/written.h"
 
 #include <algorithm>
@@ -127,8 +127,6 @@ QuantOutputOptions quant_output_options(const Arguments& arguments) {
           .from = arguments.text("quant_from") == "f32" ? QuantFrom::f32 : QuantFrom::via_x_type};
 }
 
-namespace {
-
 std::vector<std::int64_t> scales_shape_of_batch(QuantFormat format, ScaleLayout layout,
                                                 std::int64_t group,
                                                 const std::vector<std::int64_t>& codes) {
@@ -137,8 +135,6 @@ std::vector<std::int64_t> scales_shape_of_batch(QuantFormat format, ScaleLayout 
   if (format != QuantFormat::fp8_tensor) shape.insert(shape.begin(), codes.front());
   return shape;
 }
-
-}  // namespace
 
 void add_quant_outputs(const Arguments& arguments, std::vector<OutputSpec>& outputs,
                        Batching batching) {
@@ -174,51 +170,30 @@ HostTensors codes_of_rows(const Arguments& arguments, const HostTensors& tensors
   return of_y;
 }
 
-/// Matrix `index` of a batch whose elements are whole bytes.
-Array one_of(const Array& batch, std::size_t index) {
-  Array one{batch.name, batch.type, {batch.shape.begin() + 1, batch.shape.end()}, {}};
-  const auto size =
-      static_cast<std::ptrdiff_t>(batch.bytes.size() / static_cast<std::size_t>(batch.shape[0]));
-  const auto begin = batch.bytes.begin() + static_cast<std::ptrdiff_t>(index) * size;
-  one.bytes.assign(begin, begin + size);
-  return one;
-}
-
 /// As codes_of_rows, of the matrices of a batch one by one.
-HostTensors codes_of_batch(const Arguments& arguments, std::span<const std::int64_t> counts,
-                           HostTensors tensors, const Array& y, const Array* taken) {
+HostTensors codes_of_experts(const Arguments& arguments, const std::vector<std::int64_t>& counts,
+                             const HostTensors& tensors, const Array& y, const Array* taken) {
   const QuantizeOptions coding = quant_output_options(arguments).coding;
   std::vector<OutputSpec> specs{{"y", y.type, y.shape}};
   add_quant_outputs(arguments, specs, Batching::batch);
-  Array q{"q", f64, specs[1].shape, {}};
-  Array scales{"scales", specs[2].type, specs[2].shape, {}};
-  const bool own_scales = coding.format != QuantFormat::fp8_tensor;
-  for (std::size_t i = 0; i < counts.size(); ++i) {
+  auto one = [&](std::size_t index, const HostTensors& so_far) {
     std::optional<Array> taken_here;
-    if (taken != nullptr && own_scales) taken_here = one_of(*taken, i);
-    HostTensors codes =
-        codes_of_rows(arguments, tensors, one_of(y, i), taken_here ? &*taken_here : nullptr);
-    leave_rows_open(coding, counts[i], codes);
-    auto append = [&](Array& all) {
-      const Array& one = codes.at(all.name);
-      all.bytes.insert(all.bytes.end(), one.bytes.begin(), one.bytes.end());
-    };
-    append(q);
-    if (const Array* saturated = codes.find("saturated")) tensors.set(*saturated);
-    if (own_scales) append(scales);
-  }
-  if (!own_scales) {
-    scales = tensors.at("scale");
-    scales.name = "scales";
-  }
-  tensors.set(std::move(q));
-  tensors.set(std::move(scales));
-  return tensors;
+    if (taken != nullptr && coding.format != QuantFormat::fp8_tensor)
+      taken_here = matrix_of(*taken, index);
+    return codes_of_rows(arguments, so_far, matrix_of(y, index),
+                         taken_here ? &*taken_here : nullptr);
+  };
+  return codes_of_batch({coding,
+                         counts,
+                         {"q", f64, specs[1].shape, {}},
+                         {"scales", specs[2].type, specs[2].shape, {}},
+                         one},
+                        tensors);
 }
 
-HostTensors codes_of(const Arguments& arguments, const ExpertRows& experts,
-                     const HostTensors& tensors, const Array& y, const Array* taken = nullptr) {
-  return experts ? codes_of_batch(arguments, *experts, tensors, y, taken)
+HostTensors codes_of_y(const Arguments& arguments, const ExpertRows& experts,
+                       const HostTensors& tensors, const Array& y, const Array* taken = nullptr) {
+  return experts ? codes_of_experts(arguments, *experts, tensors, y, taken)
                  : codes_of_rows(arguments, tensors, y, taken);
 }
 
@@ -236,7 +211,7 @@ double error_of_largest(const Arguments& arguments, double error) {
 }
 
 /// `array` with every element multiplied.
-Array scaled(const Array& array, double factor) {
+Array multiplied(const Array& array, double factor) {
   std::vector<double> values = to_doubles(array);
   for (double& value : values)
     value *= factor;
@@ -252,18 +227,17 @@ bool has_coarse_scales(const Arguments& arguments) {
 
 /// `reference` with the elements of `out` that lie between those of `low` and `high`.
 Array taken_between(const Array& out, const Array& reference, const Array& low, const Array& high) {
-  const std::vector<double> written = to_doubles(out), least = to_doubles(low),
+  const std::vector<double> outs = to_doubles(out), least = to_doubles(low),
                             most = to_doubles(high);
   std::vector<double> values = to_doubles(reference);
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (least[i] <= written[i] && written[i] <= most[i]) values[i] = written[i];
+    if (least[i] <= outs[i] && outs[i] <= most[i]) values[i] = outs[i];
   }
   return make_array(reference.name, reference.type, reference.shape, values);
 }
 
-bool differ(const Array* out, const Array& reference, NanRule open) {
-  return out != nullptr && out->shape == reference.shape &&
-         compare(*out, reference, {}, open).wrong > 0;
+bool differs(const Array* out, const Array& reference, NanRule open) {
+  return out != nullptr && compare(*out, reference, {}, open).wrong > 0;
 }
 
 /// The codes of y by the scales that are written, wherever y within `error` |y| has them, and the
@@ -272,12 +246,12 @@ HostTensors settled(const Arguments& arguments, const ExpertRows& experts,
                     const HostTensors& tensors, double error, const HostTensors& codes) {
   const Array& y = tensors.at("y");
   const Array& scales = codes.at("scales");
-  const double most = error_of_largest(arguments, error);
-  const HostTensors low = codes_of(arguments, experts, tensors, scaled(y, 1 - most));
-  const HostTensors high = codes_of(arguments, experts, tensors, scaled(y, 1 + most));
+  const double most = error + 2 * 0x1p-24;  // that of x's type is rounded as y itself is
+  const HostTensors low = codes_of_y(arguments, experts, tensors, multiplied(y, 1 - most));
+  const HostTensors high = codes_of_y(arguments, experts, tensors, multiplied(y, 1 + most));
   const Array taken =
       taken_between(*written(tensors, "scales"), scales, low.at("scales"), high.at("scales"));
-  HostTensors result = codes_of(arguments, experts, tensors, y, &taken);
+  HostTensors result = codes_of_y(arguments, experts, tensors, y, &taken);
   const Array* count = written(tensors, "saturated");
   if (count != nullptr && low.find("saturated") != nullptr) {
     result.set(
@@ -291,13 +265,16 @@ HostTensors settled(const Arguments& arguments, const ExpertRows& experts,
 void quant_output_reference(const Arguments& arguments, HostTensors& tensors, double error,
                             const ExpertRows& experts) {
   if (!quantises(arguments)) return;
-  HostTensors codes = codes_of(arguments, experts, tensors, tensors.at("y"));
+  HostTensors codes = codes_of_y(arguments, experts, tensors, tensors.at("y"));
+  const Array* scales = written(tensors, "scales");
   const Array* count = codes.find("saturated");
   const NanRule open = experts ? NanRule::skip : NanRule::equal;
-  const bool differs = differ(written(tensors, "scales"), codes.at("scales"), open) ||
-                       (count != nullptr && differ(written(tensors, "saturated"), *count, open));
-  if (differs && has_coarse_scales(arguments) && written(tensors, "scales") != nullptr)
+  const bool is_known = scales != nullptr && scales->shape == codes.at("scales").shape;
+  if (is_known && has_coarse_scales(arguments) &&
+      (differs(scales, codes.at("scales"), open) ||
+       (count != nullptr && differs(written(tensors, "saturated"), *count, open)))) {
     codes = settled(arguments, experts, tensors, error, codes);
+  }
   set_codes(codes, tensors);
 }
 
@@ -320,6 +297,42 @@ void check_scale(const Arguments& arguments, std::span<const Array> inputs) {
   if (scale == nullptr) return;
   for (double value : to_doubles(*scale)) {
     if (!(value > 0)) arguments.fail("scale is " + std::to_string(value) + "; it must be above 0");
+  }
+}
+
+bool has_experts(const Arguments& arguments, std::string_view which) {
+  if (arguments.find("tokens_per_expert") == nullptr) return false;
+  const View& rows = arguments.tensor(which);
+  if (rows.rank == 3) return true;
+  arguments.fail(std::string(which) + " is " + to_string(rows) +
+                 "; with experts it must have the modes [E, T, N]");
+}
+
+void check_tokens(const Arguments& arguments, std::span<const Array> inputs, const View& rows) {
+  const Array* tokens = find_input(inputs, "tokens_per_expert");
+  if (tokens == nullptr) return;
+  const std::int64_t most = rows.rank == 3 ? rows.shape[1] : 0;
+  const std::vector<double> counts = to_doubles(*tokens);
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] >= 0 && counts[i] <= static_cast<double>(most)) continue;
+    arguments.fail("tokens_per_expert[" + std::to_string(i) + "] is " + std::to_string(counts[i]) +
+                   "; it must be 0 to the " + std::to_string(most) + " rows of an expert");
+  }
+}
+
+void fill_experts(const Problem& problem, std::vector<Array>& inputs, std::string_view which) {
+  if (find_input(inputs, "tokens_per_expert") == nullptr) return;
+  const std::int64_t experts = problem.size("E");
+  const std::int64_t each = problem.size("T") / std::max<std::int64_t>(1, experts);
+  for (Array& array : inputs) {
+    if (array.name == "tokens_per_expert") {
+      array = make_array(
+          array.name, s32, {experts},
+          std::vector<double>(static_cast<std::size_t>(experts), static_cast<double>(each)));
+    }
+    if (array.name != which) continue;
+    array.shape = {experts, each, array.shape.back()};
+    array.bytes.resize(static_cast<std::size_t>(storage_bytes(array.type, array.shape)));
   }
 }
 

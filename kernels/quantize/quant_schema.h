@@ -38,6 +38,15 @@ inline constexpr TensorSpec kEncodeScaleTensor{
     .types = kF32,
     .doc = "nvfp4: 2688 / the tensor's largest magnitude"};
 
+inline constexpr std::array kCountTypes{s32};
+inline constexpr TensorSpec kTokensPerExpert{
+    .name = "tokens_per_expert",
+    .role = Role::input,
+    .presence = Presence::optional,
+    .shape = "E",
+    .types = kCountTypes,
+    .doc = "rows of each expert; those behind are neither read nor written, nor their scales"};
+
 inline constexpr std::array kSaturatedTypes{u32};
 inline constexpr TensorSpec kSaturatedTensor{
     .name = "saturated",
@@ -193,6 +202,16 @@ void quant_output_reference(const Arguments& arguments, HostTensors& tensors, do
 /// bits are equal, as written() has them beside a boundary.
 std::optional<Tolerance> quant_output_tolerance(const Arguments& arguments, std::string_view output,
                                                 double error);
+/// Whether `which` is [E, T, N] of experts: tokens_per_expert says so, and other modes are refused.
+bool has_experts(const Arguments& arguments, std::string_view which);
+/// The shape of scales of experts' codes [E, T, H], which have a layout of their own each.
+std::vector<std::int64_t> scales_shape_of_batch(QuantFormat format, ScaleLayout layout,
+                                                std::int64_t group,
+                                                const std::vector<std::int64_t>& codes);
+/// Refuses numbers of rows that experts with `rows` [E, T, N] cannot have.
+void check_tokens(const Arguments& arguments, std::span<const Array> inputs, const View& rows);
+/// If there is tokens_per_expert: the T rows of a problem are those of its E experts, as many each.
+void fill_experts(const Problem& problem, std::vector<Array>& inputs, std::string_view which);
 /// Refuses a given decode scale that is not above 0.
 void check_scale(const Arguments& arguments, std::span<const Array> inputs);
 /// Sensible scales for results with a largest magnitude of about `largest`.

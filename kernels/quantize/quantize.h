@@ -12,6 +12,8 @@
 
 namespace tilewright {
 
+/// Rows [..., H]; or with tokens_per_expert those of experts, x and q [E, T, H], and scales of each
+/// expert in the modes that one has alone (fp8_tensor: one scale for all).
 struct QuantizeTensors {
   View x;                            ///< [..., H] of bf16, f16 or f32
   std::optional<View> scale;         ///< fp8_tensor: [1] f32; absent: found in two passes
@@ -21,6 +23,8 @@ struct QuantizeTensors {
   /// ue8m0 (mx) or e4m3 (nvfp4).
   View scales;
   std::optional<View> saturated = {};  ///< nvfp4: [1] u32: clipped groups are added to it
+  /// [E] s32: rows from an expert's number on are neither read nor written, nor are their scales.
+  std::optional<View> tokens_per_expert = {};
 };
 
 struct QuantizeOptions {
@@ -70,13 +74,15 @@ void choose_block2d_threads(QuantizeConfig& config, const DeviceProperties& devi
 struct QuantizePlan {
   QuantizeConfig config;
   QuantizeOptions options;
-  QuantizeTensors tensors;  ///< folded; scales in the modes of their layout
+  QuantizeTensors tensors;  ///< folded, or of experts; scales in the modes of their layout
   TensorArg x_arg, q_arg, scales_arg;
-  std::optional<TensorArg> given_arg, saturated_arg;
+  std::optional<TensorArg> given_arg, saturated_arg, tokens_arg;
   bool scale_is_found = false;    ///< in `scales`, by a launch before this one
   std::int64_t group_blocks = 0;  ///< the blocks beyond them write the rows that pad the scales
   LaunchConfig launch;
 
+  /// Whether the grid's third dimension counts experts.
+  bool experts() const { return tokens_arg.has_value(); }
   /// The tensor of one number that is given, if one is.
   const std::optional<View>& given() const {
     return tensors.encode_scale ? tensors.encode_scale : tensors.scale;
@@ -96,10 +102,11 @@ void quantize(const Stream& stream, const QuantizeTensors& tensors,
               SourceLoc at = SourceLoc::here());
 
 struct DequantizeTensors {
-  View q;                            ///< [..., H], as quantize's
-  View scales;                       ///< as quantize's
-  std::optional<View> decode_scale;  ///< nvfp4: [1] f32, 1 / encode_scale
-  View y;                            ///< [..., H] of bf16, f16 or f32
+  View q;                                      ///< [..., H], as quantize's
+  View scales;                                 ///< as quantize's
+  std::optional<View> decode_scale;            ///< nvfp4: [1] f32, 1 / encode_scale
+  View y;                                      ///< [..., H] of bf16, f16 or f32
+  std::optional<View> tokens_per_expert = {};  ///< as quantize's
 };
 
 struct DequantizeOptions {
@@ -112,9 +119,9 @@ struct DequantizeOptions {
 struct DequantizePlan {
   QuantCoding coding;
   rows::RowTile tile;
-  DequantizeTensors tensors;  ///< folded; scales in the modes of their layout
+  DequantizeTensors tensors;  ///< folded, or of experts; scales in the modes of their layout
   TensorArg q_arg, scales_arg, y_arg;
-  std::optional<TensorArg> decode_arg;
+  std::optional<TensorArg> decode_arg, tokens_arg;
   LaunchConfig launch;
   bool flat = false;  ///< rows of one access: nothing of the tensors lies between their elements
 

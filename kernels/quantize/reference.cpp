@@ -289,10 +289,12 @@ void leave_rows_open(const QuantizeOptions& options, std::int64_t first, HostTen
   const std::int64_t group =
       std::max<std::int64_t>(1, group_elems(options.format, h, options.group));
   const std::int64_t groups_n = (h + group - 1) / group;
+  const std::int64_t rows = group_rows(options.format, t);  // under one scale
+  const std::int64_t groups_m = (t + rows - 1) / rows;
   std::vector<double> values = to_doubles(scales);
-  for (std::int64_t m = first; m < t; ++m) {
+  for (std::int64_t m = (first + rows - 1) / rows; m < groups_m; ++m) {
     for (std::int64_t k = 0; k < padded_groups(options.layout, groups_n); ++k)
-      values[static_cast<std::size_t>(offset_of(options.layout, m, k, t, groups_n))] = nan;
+      values[static_cast<std::size_t>(offset_of(options.layout, m, k, groups_m, groups_n))] = nan;
   }
   tensors.set(make_array("scales", scales.type, scales.shape, values));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // quantize and dequantize as the command line and bindings see them.
+#include "kernels/quantize/batch_reference.h"
 #include "kernels/quantize/quant_schema.h"
 #include "kernels/quantize/reference.h"
 #include "kernels/quantize/tensor_scale.h"
@@ -15,7 +16,7 @@ constexpr TensorSpec as_input(TensorSpec spec) {
   return spec;
 }
 
-constexpr std::array<TensorSpec, 6> kQuantizeTensors{{
+constexpr std::array<TensorSpec, 7> kQuantizeTensors{{
     {.name = "x", .role = Role::input, .shape = "...,H", .types = kReals, .doc = "rows"},
     {.name = "scale",
      .role = Role::input,
@@ -27,8 +28,9 @@ constexpr std::array<TensorSpec, 6> kQuantizeTensors{{
     kCodesTensor,
     kScalesTensor,
     kSaturatedTensor,
+    kTokensPerExpert,
 }};
-constexpr std::array<TensorSpec, 4> kDequantizeTensors{{
+constexpr std::array<TensorSpec, 5> kDequantizeTensors{{
     as_input(kCodesTensor),
     as_input(kScalesTensor),
     {.name = "decode_scale",
@@ -38,6 +40,7 @@ constexpr std::array<TensorSpec, 4> kDequantizeTensors{{
      .types = kF32,
      .doc = "nvfp4: 1 / encode_scale"},
     {.name = "y", .role = Role::output, .shape = "...,H", .types = kReals, .doc = "numbers"},
+    kTokensPerExpert,
 }};
 
 constexpr std::array<std::string_view, 7> kFormats{
@@ -96,12 +99,18 @@ DequantizeOptions dequantize_options(const Arguments& arguments) {
 }
 
 QuantizeTensors quantize_tensors(const Arguments& a) {
-  return {a.tensor("x"), optional_view(a, "scale"), optional_view(a, "encode_scale"),
-          a.tensor("q"), a.tensor("scales"),        optional_view(a, "saturated")};
+  return {a.tensor("x"),
+          optional_view(a, "scale"),
+          optional_view(a, "encode_scale"),
+          a.tensor("q"),
+          a.tensor("scales"),
+          optional_view(a, "saturated"),
+          optional_view(a, "tokens_per_expert")};
 }
 
 DequantizeTensors dequantize_tensors(const Arguments& a) {
-  return {a.tensor("q"), a.tensor("scales"), optional_view(a, "decode_scale"), a.tensor("y")};
+  return {a.tensor("q"), a.tensor("scales"), optional_view(a, "decode_scale"), a.tensor("y"),
+          optional_view(a, "tokens_per_expert")};
 }
 
 std::vector<std::int64_t> rows_shape(const Arguments& arguments, const View& rows) {
@@ -109,10 +118,19 @@ std::vector<std::int64_t> rows_shape(const Arguments& arguments, const View& row
   return shape_of(rows);
 }
 
+/// The shape of the scales of codes.
+std::vector<std::int64_t> scales_of(const Arguments& arguments,
+                                    const std::vector<std::int64_t>& codes) {
+  const QuantFormat format = format_of(arguments);
+  const ScaleLayout layout = layout_of(arguments);
+  const std::int64_t group = arguments.integer("group");
+  return has_experts(arguments, "x") ? scales_shape_of_batch(format, layout, group, codes)
+                                     : scales_shape_of(format, layout, group, codes);
+}
+
 std::vector<OutputSpec> quantize_outputs(const Arguments& arguments) {
   std::vector<std::int64_t> shape = rows_shape(arguments, arguments.tensor("x"));
-  std::vector<std::int64_t> groups = scales_shape_of(format_of(arguments), layout_of(arguments),
-                                                     arguments.integer("group"), shape);
+  std::vector<std::int64_t> groups = scales_of(arguments, shape);
   return {{"q", element_type(arguments, format_of(arguments)), std::move(shape)},
           {"scales", scale_type(arguments, format_of(arguments)), std::move(groups)}};
 }
@@ -122,7 +140,10 @@ std::int64_t workspace_bytes(const Arguments& arguments) {
 }
 
 /// The scale of a tensor whose largest magnitude is about 4.
-void fill_encode_scale(const Problem&, std::vector<Array>& inputs) { fill_quant_scales(inputs, 4); }
+void fill_encode_scale(const Problem& problem, std::vector<Array>& inputs) {
+  fill_quant_scales(inputs, 4);
+  fill_experts(problem, inputs, "x");
+}
 
 /// Scales of the shape that the format wants, powers of two.
 void fill_scales(const Problem& problem, std::vector<Array>& inputs) {
@@ -134,13 +155,13 @@ void fill_scales(const Problem& problem, std::vector<Array>& inputs) {
     if (name == "group") group = std::stoll(value);
     if (name == "scale_layout") layout = scale_layout(value);
   }
-  std::vector<std::int64_t> rows;
-  for (const Array& array : inputs) {
-    if (array.name == "q") rows = array.shape;
-  }
+  fill_experts(problem, inputs, "q");
+  const bool experts = find_input(inputs, "tokens_per_expert") != nullptr;
+  const std::vector<std::int64_t> rows = find_input(inputs, "q")->shape;
   for (Array& array : inputs) {
     if (array.name != "scales") continue;
-    std::vector<std::int64_t> shape = scales_shape_of(format, layout, group, rows);
+    std::vector<std::int64_t> shape = experts ? scales_shape_of_batch(format, layout, group, rows)
+                                              : scales_shape_of(format, layout, group, rows);
     std::vector<double> values(static_cast<std::size_t>(element_count(shape)));
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] = i % 2 == 0 ? 0.25 : 2;
@@ -154,6 +175,11 @@ std::vector<Traced> traced_of(Traced kernel) {
   return traced;
 }
 
+/// What an expert has no rows for is open.
+NanRule open_behind_experts(const Arguments& arguments) {
+  return arguments.find("tokens_per_expert") != nullptr ? NanRule::skip : NanRule::equal;
+}
+
 constexpr Operator kQuantize{
     .schema = {.name = "quantize",
                .version = 2,
@@ -162,7 +188,8 @@ constexpr Operator kQuantize{
                    "2^k by scale_rule, q = x / scale; nvfp4: scale = e4m3(max |x| / 6 "
                    "encode_scale), q = e2m1(x encode_scale / scale)",
                .doc = "Quantises rows, saturating. NaN makes its group NaN; in mx and nvfp4, "
-                      "infinity too, by a scale of NaN over codes of 0.",
+                      "infinity too, by a scale of NaN over codes of 0. Experts' rows [E, T, H] "
+                      "have scales in a layout of each expert's own.",
                .tensors = kQuantizeTensors,
                .options = kQuantizeOptions},
     .outputs = quantize_outputs,
@@ -173,11 +200,22 @@ constexpr Operator kQuantize{
     .workspace_bytes = workspace_bytes,
     .reference =
         [](const Arguments& a, HostTensors& tensors) {
-          quantize_reference(options_of(a), element_type(a, format_of(a)),
-                             scale_type(a, format_of(a)), tensors);
+          const Type element = element_type(a, format_of(a));
+          const Type scale = scale_type(a, format_of(a));
+          if (!has_experts(a, "x")) {
+            quantize_reference(options_of(a), element, scale, tensors);
+            return;
+          }
+          quantize_batch_reference(options_of(a), element, scale,
+                                   scales_of(a, tensors.at("x").shape), tensors);
         },
     .tolerance = [](const Arguments&, std::string_view) { return Tolerance{}; },  // exact codes
-    .check_contents = check_scale,
+    .nan_rule = open_behind_experts,
+    .check_contents =
+        [](const Arguments& a, std::span<const Array> inputs) {
+          check_scale(a, inputs);
+          check_tokens(a, inputs, a.tensor("x"));
+        },
     .bytes =
         [](const Arguments& a) {
           return size_bytes(a.tensor("x")) + size_bytes(a.tensor("q")) +
@@ -191,7 +229,8 @@ constexpr Operator kQuantize{
           if (plan.scale_is_found) {
             traced.push_back(plan_tensor_scale(DeviceProperties{}, plan.tensors.x,
                                                a.tensor("scales"), plan.options.floor,
-                                               {0, kTensorScaleBytes}, {"quantize", {}})
+                                               {0, kTensorScaleBytes}, {"quantize", {}},
+                                               plan.tensors.tokens_per_expert)
                                  .trace(target));
           }
           traced.push_back(plan.trace(target));
@@ -215,15 +254,24 @@ constexpr Operator kDequantize{
                .tensors = kDequantizeTensors,
                .options = kDequantizeOptions},
     .outputs = [](const Arguments& a) -> std::vector<OutputSpec> {
-      return {{"y", *type_from_name(a.text("out_type")), rows_shape(a, a.tensor("q"))}};
+      const View& q = a.tensor("q");
+      (void)has_experts(a, "q");  // refuses modes that those do not have
+      return {{"y", *type_from_name(a.text("out_type")), rows_shape(a, q)}};
     },
     .launch =
         [](const Device&, const Stream& stream, const Arguments& a) {
           dequantize(stream, dequantize_tensors(a), dequantize_options(a));
         },
-    .reference = [](const Arguments& a,
-                    HostTensors& tensors) { dequantize_reference(dequantize_options(a), tensors); },
+    .reference =
+        [](const Arguments& a, HostTensors& tensors) {
+          const auto reference =
+              has_experts(a, "q") ? dequantize_batch_reference : dequantize_reference;
+          reference(dequantize_options(a), tensors);
+        },
     .tolerance = dequantize_tolerance,
+    .nan_rule = open_behind_experts,
+    .check_contents = [](const Arguments& a,
+                         std::span<const Array> inputs) { check_tokens(a, inputs, a.tensor("q")); },
     .bytes =
         [](const Arguments& a) {
           return size_bytes(a.tensor("q")) + size_bytes(a.tensor("scales")) +

@@ -3,6 +3,8 @@
 #include "kernels/quantize/tensor_scale.h"
 
 #include "kernels/quantize/group_codes.h"
+#include "kernels/rows/row_arg.h"
+#include "kernels/rows/row_batch.h"
 #include "tilewright/atomic.h"
 #include "tilewright/control.h"
 #include "tilewright/sync.h"
@@ -25,12 +27,14 @@ class TensorScaleKernel {
  public:
   explicit TensorScaleKernel(const TensorScalePlan& plan) : plan_(plan) {}
 
-  void operator()(const Tensor& x, const Tensor& scales, const Tensor& workspace,
-                  const Value& floor) const {
-    Value largest = largest_of_block(largest_of_thread(x));
+  void operator()(const Tensor& batch, const Tensor& scales, const Tensor& workspace,
+                  const Value& floor, const std::optional<Tensor>& tokens) const {
+    const Tensor x = tokens ? rows::one_of(batch, block_idx().z) : batch;
+    Value largest = largest_of_block(largest_of_thread(x, rows_of(x, tokens)));
     if_(linear_thread_idx() == 0, [&] {
       red_max(workspace(0), largest.bitcast(u32));  // in the order of magnitudes, NaN the largest
-      Value last = grid_dim().x.to(u32) - 1;
+      Value blocks = tokens ? grid_dim().x * grid_dim().z : grid_dim().x;
+      Value last = blocks.to(u32) - 1;
       Value before = atomic_inc(workspace(1), last, {.order = Order::acq_rel});  // ends at 0
       if_(before == last, [&] {
         Value all = atomic_exch(workspace(0), constant(u32, 0)).bitcast(f32);
@@ -40,10 +44,17 @@ class TensorScaleKernel {
   }
 
  private:
-  Value largest_of_thread(const Tensor& x) const {
+  static Value rows_of(const Tensor& x, const std::optional<Tensor>& tokens) {
+    const Value all = to_value(x.shape()[0].value());
+    if (!tokens) return all;
+    const Value count = (*tokens)(block_idx().z).load({.read_only = true});
+    return min(count.to(all.type()), all);
+  }
+
+  Value largest_of_thread(const Tensor& x, const Value& row_count) const {
     const Type index = wide_index(plan_.x) ? s64 : s32;
-    const std::int64_t per_row = plan_.x.shape[1] / plan_.vector_elems;
-    Value total = to_value(x.shape()[0].value()).to(index) * constant(index, per_row);
+    const std::int64_t per_row = rows::row_elems(plan_.x) / plan_.vector_elems;
+    Value total = row_count.to(index) * constant(index, per_row);
     Value first =
         block_idx().x.to(index) * (kBlockThreads * kAccesses) + linear_thread_idx().to(index);
     Var largest(f32, 0.0f);
@@ -77,7 +88,8 @@ class TensorScaleKernel {
 
 TensorScalePlan plan_tensor_scale(const DeviceProperties& device, const View& x, const View& scales,
                                   float floor, const Workspace& workspace,
-                                  const rows::Caller& caller) {
+                                  const rows::Caller& caller,
+                                  const std::optional<View>& tokens_per_expert) {
   if (workspace.size_bytes < kTensorScaleBytes || workspace.address % 8 != 0) {
     caller.refuse("workspace has " + std::to_string(workspace.size_bytes) +
                   " bytes; fp8_tensor without scale needs " + std::to_string(kTensorScaleBytes) +
@@ -85,8 +97,11 @@ TensorScalePlan plan_tensor_scale(const DeviceProperties& device, const View& x,
   }
   TensorScalePlan plan;
   plan.vector_elems = rows::common_vector(x.type, std::array{x});
-  plan.x = x;
-  if (is_row_major(x)) {  // rows of an access: their place needs no division
+  plan.x = size(x) == 0 ? rows::as_matrix(x) : x;
+  if (size(x) > 0) plan.tokens_per_expert = tokens_per_expert;
+  const bool experts = plan.tokens_per_expert.has_value();
+  const bool flat = !experts && is_row_major(x);
+  if (flat) {  // rows of an access: their place needs no division
     plan.x = make_view(x.address, x.type,
                        std::array{size(x) / plan.vector_elems, std::int64_t{plan.vector_elems}});
   }
@@ -95,20 +110,25 @@ TensorScalePlan plan_tensor_scale(const DeviceProperties& device, const View& x,
   plan.workspace = make_view(workspace.address, u32, std::array<std::int64_t, 1>{2});
   constexpr DynamicModes kRows{.extents = 1, .strides = 1};
   constexpr DynamicModes kFlat{.extents = 1, .strides = 0};
-  plan.x_arg = tensor_arg(plan.x, is_row_major(x) ? kFlat : kRows);
+  plan.x_arg = tensor_arg(plan.x, experts ? rows::modes_of_batch(kRows) : flat ? kFlat : kRows);
+  if (experts) plan.tokens_arg = rows::rows_arg(*tokens_per_expert);
   plan.scales_arg = tensor_arg(scales);
   plan.workspace_arg = tensor_arg(plan.workspace);
+  const std::int64_t count = experts ? x.shape[0] : 1;
   const std::int64_t tiles =
-      rows::ceil_div(size(x) / plan.vector_elems, std::int64_t{kBlockThreads} * kAccesses);
-  const std::int64_t most = std::int64_t{kBlocksPerSm} * std::max(1, device.sm_count);
+      rows::ceil_div(size(x) / count / plan.vector_elems, std::int64_t{kBlockThreads} * kAccesses);
+  const std::int64_t most =
+      std::max<std::int64_t>(1, kBlocksPerSm * std::max(1, device.sm_count) / count);
   plan.launch.grid.x = static_cast<int>(std::clamp<std::int64_t>(tiles, 1, most));
   plan.launch.block.x = kBlockThreads;
+  if (experts) plan.launch = rows::launch_of_batch(plan.launch, count, caller);
   return plan;
 }
 
 std::string TensorScalePlan::key() const {
   return "tensor_scale/2 v=" + std::to_string(vector_elems) + (wide_index(x) ? " wide" : "") +
-         " | " + to_string(x_arg) + " | " + to_string(scales_arg);
+         " | " + to_string(x_arg) + " | " + to_string(scales_arg) +
+         (tokens_arg ? " | experts " + to_string(*tokens_arg) : "");
 }
 
 Traced TensorScalePlan::trace(ptx::Target target) const {
@@ -116,7 +136,7 @@ Traced TensorScalePlan::trace(ptx::Target target) const {
                              .target = target,
                              .block = {kBlockThreads, 1, 1}};
   return tilewright::trace(trace_options, TensorScaleKernel(*this), x_arg, scales_arg,
-                           workspace_arg, ScalarArg{f32, {}});
+                           workspace_arg, ScalarArg{f32, {}}, tokens_arg);
 }
 
 Parameters TensorScalePlan::parameters() const {
@@ -125,6 +145,7 @@ Parameters TensorScalePlan::parameters() const {
   pack(parameters, scales_arg, scales);
   pack(parameters, workspace_arg, workspace);
   parameters.add(floor);
+  if (tokens_arg) pack(parameters, *tokens_arg, *tokens_per_expert);
   return parameters;
 }
 

@@ -2,6 +2,7 @@
 // Views of batches and of their tensors, on the host and traced.
 #include "kernels/rows/row_batch.h"
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,11 @@ View batch_of(const View& one, const View& batch) {
   return all;
 }
 
+View as_matrix(const View& rows) {
+  if (rows.rank == 2) return rows;
+  return make_view(0, rows.type, std::array{rows.shape[0] * rows.shape[1], rows.shape[2]});
+}
+
 DynamicModes modes_of_batch(DynamicModes one) {
   return {.extents = one.extents << 1 | 1, .strides = one.strides << 1 | 1};
 }
@@ -56,6 +62,10 @@ Tensor one_of(const Tensor& batch, const Value& index) {
   std::vector<IntTuple> at(static_cast<std::size_t>(batch.layout().rank()), IntTuple(_));
   at.front() = to_int(index);
   return batch.slice(IntTuple::tuple(std::move(at)));
+}
+
+std::optional<Tensor> one_of(const std::optional<Tensor>& batch, const Value& index) {
+  return batch ? std::optional(one_of(*batch, index)) : std::nullopt;
 }
 
 }  // namespace tilewright::rows

@@ -6,6 +6,7 @@
 #include "tilewright/tensor.h"
 #include "tilewright/value.h"
 
+#include <optional>
 #include <string_view>
 
 namespace tilewright::rows {
@@ -17,6 +18,8 @@ void check_batch(const View& view, std::string_view which, const Caller& caller)
 View first_of(const View& batch);
 /// As many of `one` as `batch` has, as far apart.
 View batch_of(const View& one, const View& batch);
+/// All rows of a batch, or of a matrix, as those of one matrix: nothing but the shape counts.
+View as_matrix(const View& rows);
 /// What stays a parameter of a batch: besides that of `one`, how many there are and how far apart.
 DynamicModes modes_of_batch(DynamicModes one);
 /// The grid for one, for `count` of them. Refuses more than a grid has.
@@ -24,5 +27,6 @@ LaunchConfig launch_of_batch(LaunchConfig one, std::int64_t count, const Caller&
 
 /// Tensor `index` of a batch. Traced.
 Tensor one_of(const Tensor& batch, const Value& index);
+std::optional<Tensor> one_of(const std::optional<Tensor>& batch, const Value& index);
 
 }  // namespace tilewright::rows
