@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device side of means: warps take turns at rows, then their sums meet, then those of a
 // cluster.
-#include "kernels/pooling/pooling.h"
+#include "kernels/pooling/sequence.h"
 #include "kernels/rows/row_threads.h"
 #include "tilewright/cluster.h"
 #include "tilewright/control.h"
@@ -18,12 +18,12 @@ class PoolMeanKernel {
  public:
   explicit PoolMeanKernel(const MeanConfig& config) : c_(config) {}
 
-  void operator()(const Tensor& hidden, const Tensor& cu_seqlens, const std::optional<Tensor>& mask,
+  void operator()(const Tensor& hidden, const Tensor& bounds, const std::optional<Tensor>& mask,
                   const Tensor& out) const {
     Value work = block_idx().x / c_.splits;
     Value sequence = work / c_.strips;
     Value first_column = work % c_.strips * c_.strip_columns();
-    Value begin = cu_seqlens(sequence), end = cu_seqlens(sequence + 1);
+    const auto [begin, end] = sequence_of(bounds, c_.bounds, sequence, 32 * c_.warps);
     Value share = (end - begin + (c_.splits - 1)) / c_.splits;
     Value first = begin + share * rank();
     const Part part{hidden, mask, first, min(first + share, end),
@@ -147,7 +147,8 @@ Traced PoolMeanPlan::trace(ptx::Target target) const {
                        .target = target,
                        .block = {32 * config.warps, 1, 1}};
   if (config.splits > 1) options.cluster = {config.splits, 1, 1};
-  return tilewright::trace(options, PoolMeanKernel(config), hidden_arg, cu_arg, mask_arg, out_arg);
+  return tilewright::trace(options, PoolMeanKernel(config), hidden_arg, bounds_arg, mask_arg,
+                           out_arg);
 }
 
 }  // namespace tilewright

@@ -54,9 +54,7 @@ struct Checks {
     rows::check_real(t.hidden, "hidden", caller);
     matrix(t.hidden, "hidden");
     matrix(t.out, "out");
-    if (t.cu_seqlens.type != s32 || t.cu_seqlens.rank != 1 || t.cu_seqlens.shape[0] < 1)
-      caller.refuse("cu_seqlens is " + to_string(t.cu_seqlens) + "; it must be s32[B + 1]");
-    rows::check_vector(t.cu_seqlens, "cu_seqlens", t.out.shape[0] + 1, caller);
+    sequences();
     rows::check_like_or_f32(t.out, "out", t.hidden.type, "hidden", caller);
     const std::int64_t columns = t.out.shape[1];
     if (columns > t.hidden.shape[1]) {
@@ -67,6 +65,21 @@ struct Checks {
       caller.refuse("out is " + to_string(t.out) + "; rows have " + std::to_string(kMaxColumns) +
                     " elements at most");
     }
+  }
+
+  void sequences() const {
+    if (t.cu_seqlens.has_value() == t.lengths.has_value()) {
+      caller.refuse(std::string("cu_seqlens and lengths are ") +
+                    (t.lengths ? "both given" : "absent") + "; one of them must be given");
+    }
+    const char* which = t.lengths ? "lengths" : "cu_seqlens";
+    const View& bounds = t.lengths ? *t.lengths : *t.cu_seqlens;
+    const std::int64_t least = t.lengths ? 0 : 1;
+    if (bounds.type != s32 || bounds.rank != 1 || bounds.shape[0] < least) {
+      caller.refuse(std::string(which) + " is " + to_string(bounds) + "; it must be " +
+                    (t.lengths ? "s32[B]" : "s32[B + 1]"));
+    }
+    rows::check_vector(bounds, which, t.out.shape[0] + least, caller);
   }
 
   void mask() const {
@@ -87,7 +100,8 @@ struct Checks {
   void memory() const {
     rows::check_distinct(t.out, "out", caller);
     rows::check_apart(t.hidden, "hidden", t.out, "out", caller);
-    rows::check_apart(t.cu_seqlens, "cu_seqlens", t.out, "out", caller);
+    if (t.cu_seqlens) rows::check_apart(*t.cu_seqlens, "cu_seqlens", t.out, "out", caller);
+    if (t.lengths) rows::check_apart(*t.lengths, "lengths", t.out, "out", caller);
     if (t.mask) rows::check_apart(*t.mask, "mask", t.out, "out", caller);
     if (!needs_means()) return;
     const std::string shape =
@@ -105,16 +119,25 @@ View with_columns(const View& view, std::int64_t columns) {
   return part;
 }
 
+const View& bounds_of(const PoolingTensors& t) { return t.lengths ? *t.lengths : *t.cu_seqlens; }
+SequenceBounds kind_of(const PoolingTensors& t) {
+  return t.lengths ? SequenceBounds::lengths : SequenceBounds::starts;
+}
+const char* key_text(SequenceBounds kind) {
+  return kind == SequenceBounds::lengths ? " lengths" : "";
+}
+
 PoolMeanPlan plan_mean(const DeviceProperties& device, const PoolingTensors& t, const View& out,
                        const rows::Caller& caller) {
   PoolMeanPlan plan;
   plan.hidden = with_columns(t.hidden, out.shape[1]);
-  plan.cu_seqlens = t.cu_seqlens;
+  plan.bounds = bounds_of(t);
   plan.mask = t.mask;
   plan.out = out;
   MeanConfig& config = plan.config;
   config.vector_elems = rows::common_vector(t.hidden.type, std::array{plan.hidden});
   config.columns = out.shape[1];
+  config.bounds = kind_of(t);
   config.strips = static_cast<int>(rows::ceil_div(out.shape[1], config.strip_columns()));
   const std::int64_t sequences = out.shape[0];
   const std::int64_t rows_each = t.hidden.shape[0] / std::max<std::int64_t>(sequences, 1);
@@ -122,7 +145,7 @@ PoolMeanPlan plan_mean(const DeviceProperties& device, const PoolingTensors& t, 
   config.splits = chosen[0];
   config.warps = chosen[1];
   plan.hidden_arg = tensor_arg(plan.hidden, {.extents = 0b01, .strides = 0b01});
-  plan.cu_arg = tensor_arg(t.cu_seqlens, {.extents = 1});
+  plan.bounds_arg = tensor_arg(plan.bounds, {.extents = 1});
   plan.out_arg = tensor_arg(out, {.extents = 0b01, .strides = 0b01});
   if (t.mask) plan.mask_arg = tensor_arg(*t.mask, {.extents = 1});
   plan.launch.grid.x = rows::row_blocks(sequences * config.strips * config.splits, 1, caller);
@@ -136,7 +159,8 @@ PoolRowsPlan plan_rows(const PoolingTensors& t, const View& source, const Poolin
   PoolRowsPlan plan;
   plan.options = options;
   plan.source = with_columns(source, t.out.shape[1]);
-  plan.cu_seqlens = t.cu_seqlens;
+  plan.bounds = bounds_of(t);
+  plan.kind = kind_of(t);
   plan.out = t.out;
   const std::int64_t columns = t.out.shape[1];
   const int elems = rows::common_vector(source.type, std::array{plan.source, t.out});
@@ -145,7 +169,7 @@ PoolRowsPlan plan_rows(const PoolingTensors& t, const View& source, const Poolin
   const int threads = static_cast<int>(std::clamp<std::int64_t>(two_each, 32, kMaxThreads));
   plan.shape = rows::make_row_shape(columns, elems, threads, kMaxHeld / elems);
   plan.source_arg = tensor_arg(plan.source, {.extents = 0b01, .strides = 0b01});
-  plan.cu_arg = tensor_arg(t.cu_seqlens, {.extents = 1});
+  plan.bounds_arg = tensor_arg(plan.bounds, {.extents = 1});
   plan.out_arg = tensor_arg(t.out, {.extents = 0b01, .strides = 0b01});
   plan.launch.grid.x = rows::row_blocks(t.out.shape[0], 1, caller);
   plan.launch.block.x = plan.shape.threads();
@@ -173,14 +197,15 @@ PoolingPlan plan_pooling(const DeviceProperties& device, const PoolingTensors& t
 std::string PoolMeanPlan::key() const {
   return "pooling_mean/3 v=" + std::to_string(config.vector_elems) +
          " s=" + std::to_string(config.splits) + " w=" + std::to_string(config.warps) +
-         " n=" + std::to_string(config.columns) + " | " + to_string(hidden_arg) + " | " +
-         to_string(cu_arg) + " | " + rows::key_text(mask_arg) + " | " + to_string(out_arg);
+         " n=" + std::to_string(config.columns) + key_text(config.bounds) + " | " +
+         to_string(hidden_arg) + " | " + to_string(bounds_arg) + " | " + rows::key_text(mask_arg) +
+         " | " + to_string(out_arg);
 }
 
 Parameters PoolMeanPlan::parameters() const {
   Parameters parameters;
   pack(parameters, hidden_arg, hidden);
-  pack(parameters, cu_arg, cu_seqlens);
+  pack(parameters, bounds_arg, bounds);
   if (mask_arg) pack(parameters, *mask_arg, *mask);
   pack(parameters, out_arg, out);
   return parameters;
@@ -188,14 +213,14 @@ Parameters PoolMeanPlan::parameters() const {
 
 std::string PoolRowsPlan::key() const {
   return "pooling_rows/2 mode=" + std::to_string(static_cast<int>(options.mode)) +
-         (options.normalize ? " normalize " : " ") + rows::to_string(shape) + " | " +
-         to_string(source_arg) + " | " + to_string(cu_arg) + " | " + to_string(out_arg);
+         (options.normalize ? " normalize " : " ") + rows::to_string(shape) + key_text(kind) +
+         " | " + to_string(source_arg) + " | " + to_string(bounds_arg) + " | " + to_string(out_arg);
 }
 
 Parameters PoolRowsPlan::parameters() const {
   Parameters parameters;
   pack(parameters, source_arg, source);
-  pack(parameters, cu_arg, cu_seqlens);
+  pack(parameters, bounds_arg, bounds);
   pack(parameters, out_arg, out);
   return parameters;
 }

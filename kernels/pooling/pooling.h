@@ -14,8 +14,11 @@ namespace tilewright {
 enum class PoolingMode : std::uint8_t { mean, last, cls };
 
 struct PoolingTensors {
-  View hidden;                     ///< [T, H] bf16, f16 or f32
-  View cu_seqlens;                 ///< [B + 1] s32: where sequences begin; ascending, at most T
+  View hidden;  ///< [T, H] bf16, f16 or f32
+  /// [B + 1] s32: where sequences begin; ascending, at most T. In its place: lengths.
+  std::optional<View> cu_seqlens = {};
+  /// [B] s32: rows of the sequences, one behind the other, at most T in all; below 0 is none.
+  std::optional<View> lengths = {};
   std::optional<View> mask = {};   ///< [T] u8 or s32, mean alone: rows with 0 are left out
   View out;                        ///< [B, dims] f32 or hidden's type
   std::optional<View> means = {};  ///< [B, dims] f32, scratch: normalised means in another type
@@ -26,6 +29,9 @@ struct PoolingOptions {
   bool normalize = false;  ///< divides by max(L2 norm, 1e-12)
 };
 
+/// What says where sequences are.
+enum class SequenceBounds : std::uint8_t { starts, lengths };
+
 /// How blocks share the mean of a sequence: strips of columns, and rows in a cluster.
 struct MeanConfig {
   int vector_elems = 8;  ///< of an access
@@ -33,6 +39,7 @@ struct MeanConfig {
   int strips = 1;        ///< of a row
   int warps = 8;         ///< of a block, which take turns at rows
   std::int64_t columns = 0;
+  SequenceBounds bounds = SequenceBounds::starts;
   static constexpr int kRowsInFlight = 8;
   int strip_columns() const { return 32 * vector_elems; }
   friend bool operator==(const MeanConfig&, const MeanConfig&) = default;
@@ -41,9 +48,9 @@ struct MeanConfig {
 /// Means of sequences, rounded once to the type of `out`.
 struct PoolMeanPlan {
   MeanConfig config;
-  View hidden, cu_seqlens, out;
+  View hidden, bounds, out;
   std::optional<View> mask;
-  TensorArg hidden_arg, cu_arg, out_arg;
+  TensorArg hidden_arg, bounds_arg, out_arg;
   std::optional<TensorArg> mask_arg;
   LaunchConfig launch;
 
@@ -56,8 +63,9 @@ struct PoolMeanPlan {
 struct PoolRowsPlan {
   PoolingOptions options;
   rows::RowShape shape;
-  View source, cu_seqlens, out;
-  TensorArg source_arg, cu_arg, out_arg;
+  SequenceBounds kind = SequenceBounds::starts;
+  View source, bounds, out;
+  TensorArg source_arg, bounds_arg, out_arg;
   LaunchConfig launch;
 
   std::string key() const;

@@ -17,12 +17,20 @@ void normalise(std::span<double> row) {
     x /= norm < 1e-12 ? 1e-12 : norm;
 }
 
+/// Where sequences begin, and the end.
+std::vector<double> starts_of(const HostTensors& tensors) {
+  if (const Array* starts = tensors.find("cu_seqlens")) return to_doubles(*starts);
+  std::vector<double> starts{0};
+  for (double length : to_doubles(tensors.at("lengths")))
+    starts.push_back(starts.back() + std::max(length, 0.0));
+  return starts;
+}
+
 }  // namespace
 
 void pooling_reference(const PoolingOptions& options, std::int64_t columns, HostTensors& tensors) {
   const Array& hidden = tensors.at("hidden");
-  const std::vector<double> values = to_doubles(hidden),
-                            bounds = to_doubles(tensors.at("cu_seqlens"));
+  const std::vector<double> values = to_doubles(hidden), bounds = starts_of(tensors);
   const Array* mask = tensors.find("mask");
   const std::vector<double> included =
       mask == nullptr ? std::vector<double>(static_cast<std::size_t>(hidden.shape[0]), 1.0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device side of single rows: a block takes one, and normalises it.
-#include "kernels/pooling/pooling.h"
+#include "kernels/pooling/sequence.h"
 #include "kernels/rows/row_threads.h"
 #include "tilewright/control.h"
 #include "tilewright/fragment.h"
@@ -17,14 +17,14 @@ constexpr float kLeastNorm = 1e-12f;
 
 class PoolRowsKernel {
  public:
-  PoolRowsKernel(const PoolingOptions& options, const rows::RowShape& shape)
-      : options_(options), shape_(shape) {}
+  PoolRowsKernel(const PoolingOptions& options, SequenceBounds kind, const rows::RowShape& shape)
+      : options_(options), kind_(kind), shape_(shape) {}
 
-  void operator()(const Tensor& source, const Tensor& cu_seqlens, const Tensor& out) const {
+  void operator()(const Tensor& source, const Tensor& bounds, const Tensor& out) const {
     const rows::RowThreads threads(shape_);
     Value sequence = block_idx().x;
     Type index = is_short_extent(source.shape()[0].value()) ? s32 : s64;
-    const Chosen chosen = row_of(cu_seqlens, sequence);
+    const Chosen chosen = row_of(bounds, sequence);
     if (shape_.looped) {
       write_long_row(threads, source(chosen.row.to(index), _), chosen.exists, out(sequence, _));
       return;
@@ -43,9 +43,9 @@ class PoolRowsKernel {
   struct Chosen {
     Value row, exists;
   };
-  Chosen row_of(const Tensor& cu_seqlens, const Value& sequence) const {
+  Chosen row_of(const Tensor& bounds, const Value& sequence) const {
     if (options_.mode == PoolingMode::mean) return {sequence, constant(pred, true)};
-    Value begin = cu_seqlens(sequence), end = cu_seqlens(sequence + 1);
+    const auto [begin, end] = sequence_of(bounds, kind_, sequence, shape_.threads());
     return {options_.mode == PoolingMode::cls ? begin : end - 1, begin < end};
   }
 
@@ -110,6 +110,7 @@ class PoolRowsKernel {
   }
 
   PoolingOptions options_;
+  SequenceBounds kind_;
   rows::RowShape shape_;
 };
 
@@ -119,8 +120,8 @@ Traced PoolRowsPlan::trace(ptx::Target target) const {
   TraceOptions trace_options{.name = "pooling_rows_" + std::string(name(source.type)),
                              .target = target,
                              .block = {shape.threads(), 1, 1}};
-  return tilewright::trace(trace_options, PoolRowsKernel(options, shape), source_arg, cu_arg,
-                           out_arg);
+  return tilewright::trace(trace_options, PoolRowsKernel(options, kind, shape), source_arg,
+                           bounds_arg, out_arg);
 }
 
 }  // namespace tilewright

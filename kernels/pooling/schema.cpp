@@ -3,14 +3,16 @@
 #include "kernels/pooling/reference.h"
 #include "kernels/rows/row_schema.h"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace tilewright {
 namespace {
 
 constexpr std::array kS32{s32};
 constexpr std::array kMasks{u8, s32};
-constexpr std::array<TensorSpec, 4> kTensors{{
+constexpr std::array<TensorSpec, 5> kTensors{{
     {.name = "hidden",
      .role = Role::input,
      .shape = "T,H",
@@ -18,9 +20,16 @@ constexpr std::array<TensorSpec, 4> kTensors{{
      .doc = "rows of all sequences"},
     {.name = "cu_seqlens",
      .role = Role::input,
+     .presence = Presence::optional,
      .shape = "_",
      .types = kS32,
      .doc = "[B + 1]: where sequences begin, and the end; ascending, at most T"},
+    {.name = "lengths",
+     .role = Role::input,
+     .presence = Presence::optional,
+     .shape = "B",
+     .types = kS32,
+     .doc = "in place of cu_seqlens: rows of sequences that follow each other, at most T in all"},
     {.name = "mask",
      .role = Role::input,
      .presence = Presence::optional,
@@ -72,12 +81,22 @@ PoolingOptions options_of(const Arguments& a) {
           .normalize = a.boolean("normalize")};
 }
 
+std::int64_t sequences_of(const Arguments& a) {
+  const View* starts = a.find("cu_seqlens");
+  const View* lengths = a.find("lengths");
+  if ((starts == nullptr) == (lengths == nullptr)) {
+    a.fail(std::string("cu_seqlens and lengths are ") +
+           (starts == nullptr ? "absent" : "both given") + "; one of them must be given");
+  }
+  if (starts == nullptr) return lengths->shape[0];
+  if (starts->rank != 1 || starts->shape[0] < 1)
+    a.fail("cu_seqlens is " + to_string(*starts) + "; it must be s32[B + 1]");
+  return starts->shape[0] - 1;
+}
+
 std::vector<OutputSpec> outputs(const Arguments& a) {
   const View& hidden = a.tensor("hidden");
-  const View& bounds = a.tensor("cu_seqlens");
   if (hidden.rank != 2) a.fail("hidden is " + to_string(hidden) + "; it must have two modes");
-  if (bounds.rank != 1 || bounds.shape[0] < 1)
-    a.fail("cu_seqlens is " + to_string(bounds) + "; it must be s32[B + 1]");
   const std::int64_t dims = a.integer("dims");
   if (dims > hidden.shape[1]) {
     a.fail("dims=" + std::to_string(dims) + " and hidden is " + to_string(hidden) +
@@ -85,7 +104,7 @@ std::vector<OutputSpec> outputs(const Arguments& a) {
   }
   return {{"out",
            a.text("out_type") == "f32" ? f32 : hidden.type,
-           {bounds.shape[0] - 1, dims == 0 ? hidden.shape[1] : dims}}};
+           {sequences_of(a), dims == 0 ? hidden.shape[1] : dims}}};
 }
 
 std::int64_t workspace_bytes(const Arguments& a) {
@@ -96,7 +115,8 @@ std::int64_t workspace_bytes(const Arguments& a) {
 
 PoolingPlan plan_of(const DeviceProperties& device, const Arguments& a) {
   PoolingTensors tensors{.hidden = a.tensor("hidden"),
-                         .cu_seqlens = a.tensor("cu_seqlens"),
+                         .cu_seqlens = optional_view(a, "cu_seqlens"),
+                         .lengths = optional_view(a, "lengths"),
                          .mask = optional_view(a, "mask"),
                          .out = a.tensor("out")};
   const std::int64_t scratch_bytes = workspace_bytes(a);
@@ -117,8 +137,28 @@ Tolerance tolerance(const Arguments& a, std::string_view) {
   return tolerance;
 }
 
+void check_lengths(const Arguments& a, const Array& lengths) {
+  const std::int64_t rows = a.size("T");
+  std::int64_t total = 0;
+  const std::vector<double> values = to_doubles(lengths);
+  for (std::size_t b = 0; b < values.size(); ++b) {
+    const auto length = static_cast<std::int64_t>(values[b]);
+    const std::string text = "lengths[" + std::to_string(b) + "] is " + std::to_string(length);
+    if (length < 1) a.fail(text + "; a sequence must have rows");
+    total += length;
+    if (total > rows) {
+      a.fail(text + ", which makes " + std::to_string(total) + " rows; hidden has " +
+             std::to_string(rows));
+    }
+  }
+}
+
 /// A sequence without rows has no vector; where its length is seen on the device alone, that is 0.
 void check_contents(const Arguments& a, std::span<const Array> inputs) {
+  if (const Array* lengths = find_input(inputs, "lengths")) {
+    check_lengths(a, *lengths);
+    return;
+  }
   check_sequences(a, inputs, a.size("T"));
   const std::vector<double> first = to_doubles(*find_input(inputs, "cu_seqlens"));
   for (std::size_t b = 0; b + 1 < first.size(); ++b) {
@@ -135,20 +175,36 @@ std::int64_t bytes(const Arguments& a) {
   const View& hidden = a.tensor("hidden");
   const bool mean = options_of(a).mode == PoolingMode::mean;
   const std::int64_t rows = mean ? hidden.shape[0] : out.shape[0];
-  std::int64_t total = rows * out.shape[1] * bits(hidden.type) / 8 + size_bytes(out) +
-                       size_bytes(a.tensor("cu_seqlens"));
+  std::int64_t total =
+      rows * out.shape[1] * bits(hidden.type) / 8 + size_bytes(out) +
+      size_bytes(*(a.find("lengths") != nullptr ? a.find("lengths") : a.find("cu_seqlens")));
   if (const View* mask = a.find("mask")) total += size_bytes(*mask);
   return total;
 }
 
-/// Sequences of as equal lengths as there are.
+/// Sequences of as equal lengths as there are: by cu_seqlens, unless the problem says lengths.
 void fill_bounds(const Problem& problem, std::vector<Array>& inputs) {
   const std::int64_t sequences = problem.size("B"), rows = problem.size("T");
   std::vector<double> bounds;
   for (std::int64_t b = 0; b <= sequences; ++b)
     bounds.push_back(static_cast<double>(sequences == 0 ? 0 : rows * b / sequences));
-  for (Array& array : inputs) {
-    if (array.name == "cu_seqlens") array = make_array("cu_seqlens", s32, {sequences + 1}, bounds);
+  std::vector<double> lengths;
+  for (std::size_t b = 0; b + 1 < bounds.size(); ++b)
+    lengths.push_back(bounds[b + 1] - bounds[b]);
+  const auto fill = [&](const char* name, const std::vector<double>& values) {
+    const auto has = [&](const Array& array) { return array.name == name; };
+    const auto at = std::find_if(inputs.begin(), inputs.end(), has);
+    Array array = make_array(name, s32, {static_cast<std::int64_t>(values.size())}, values);
+    if (at != inputs.end()) {
+      *at = std::move(array);
+    } else {
+      inputs.push_back(std::move(array));
+    }
+  };
+  if (find_input(inputs, "lengths") != nullptr) {
+    fill("lengths", lengths);
+  } else {
+    fill("cu_seqlens", bounds);
   }
 }
 

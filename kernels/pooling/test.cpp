@@ -19,6 +19,9 @@ class Pooling : public OperatorTest {
   static Array bounds(std::vector<double> values) {
     return make_array("cu_seqlens", s32, {static_cast<std::int64_t>(values.size())}, values);
   }
+  static Array lengths(std::vector<double> values) {
+    return make_array("lengths", s32, {static_cast<std::int64_t>(values.size())}, values);
+  }
   static std::vector<double> row(const Array& out, std::int64_t b) {
     const std::vector<double> all = to_doubles(out);
     return {all.begin() + b * out.shape[1], all.begin() + (b + 1) * out.shape[1]};
@@ -194,8 +197,61 @@ TEST_F(Pooling, GivesZerosForSequencesWithoutRows) {
   }
 }
 
+TEST_F(Pooling, TakesLengthsInPlaceOfStarts) {
+  for (const char* mode : {"mean", "last", "cls"}) {
+    for (const char* normalize : {"false", "true"}) {
+      const test::Options options{
+          {"mode", mode}, {"normalize", normalize}, {"out_type", "as_hidden"}};
+      const Array hidden = random("hidden", bf16, {40, 72});
+      const Array by_lengths = run(op, {hidden, lengths({5, 1, 31})}, options).front();
+      EXPECT_EQ(by_lengths.bytes, run(op, {hidden, bounds({0, 5, 6, 37})}, options).front().bytes);
+    }
+  }
+  run_candidates(op, {random("hidden", bf16, {150, 300}), lengths({129, 21})},
+                 {{"normalize", "true"}});
+}
+
+/// More of them than a block has threads.
+TEST_F(Pooling, AddsUpManyLengths) {
+  std::vector<double> each;
+  double rows = 0;
+  for (int b = 0; b < 600; ++b) {
+    each.push_back(1 + b % 3);
+    rows += each.back();
+  }
+  const Array hidden = random("hidden", f32, {static_cast<std::int64_t>(rows), 8});
+  for (const char* mode : {"mean", "last"})
+    run(op, {hidden, lengths(each)}, {{"mode", mode}});
+  run_schedules(op, {random("hidden", f32, {9, 2100}), lengths({4, 5})}, {{"mode", "cls"}});
+}
+
+/// Where lengths are on the device alone, those below 0 are empty sequences.
+TEST_F(Pooling, GivesZerosForLengthsBelowOne) {
+  constexpr std::int64_t kColumns = 72;
+  const Array hidden = random("hidden", f32, {4, kColumns});
+  Buffer rows(device, 4096), counts(device, 64), out(device, 4096);
+  rows.upload(hidden.bytes);
+  counts.upload(lengths({-3, 3, 0, 1}).bytes);
+  for (PoolingMode mode : {PoolingMode::mean, PoolingMode::last, PoolingMode::cls}) {
+    const std::int64_t shape[] = {4, kColumns}, count[] = {4};
+    pooling(stream,
+            {.hidden = make_view(rows.address(), f32, shape),
+             .lengths = make_view(counts.address(), s32, count),
+             .out = make_view(out.address(), f32, shape)},
+            {.mode = mode});
+    stream.synchronize();
+    Array written = hidden;
+    out.download(written.bytes);
+    EXPECT_EQ(row(written, 0), std::vector<double>(kColumns, 0.0));
+    EXPECT_NE(row(written, 1), std::vector<double>(kColumns, 0.0));
+    EXPECT_EQ(row(written, 2), std::vector<double>(kColumns, 0.0));
+    EXPECT_EQ(row(written, 3), row(hidden, 3));
+  }
+}
+
 TEST_F(Pooling, LaunchesNothingForNoSequences) {
   run(op, {random("hidden", bf16, {9, 96}), bounds({0})}, {{"normalize", "true"}});
+  run(op, {random("hidden", bf16, {9, 96}), lengths({})}, {{"normalize", "true"}});
 }
 
 TEST_F(Pooling, RefusesWhatItCannotPool) {
@@ -214,6 +270,16 @@ TEST_F(Pooling, RefusesWhatItCannotPool) {
             "pooling: cu_seqlens[0] is -1; it must be 0 to 9, the tokens");
   EXPECT_EQ(refusal(op, {hidden, bounds({0, 4, 4, 9})}),
             "pooling: cu_seqlens[1] and the next one are 4; sequence 1 must have rows");
+  EXPECT_EQ(refusal(op, {hidden}),
+            "pooling: cu_seqlens and lengths are absent; one of them must be given");
+  EXPECT_EQ(refusal(op, {hidden, bounds({0, 9}), lengths({9})}),
+            "pooling: cu_seqlens and lengths are both given; one of them must be given");
+  EXPECT_EQ(refusal(op, {hidden, lengths({4, 0})}),
+            "pooling: lengths[1] is 0; a sequence must have rows");
+  EXPECT_EQ(refusal(op, {hidden, lengths({-1, 9})}),
+            "pooling: lengths[0] is -1; a sequence must have rows");
+  EXPECT_EQ(refusal(op, {hidden, lengths({4, 6})}),
+            "pooling: lengths[1] is 6, which makes 10 rows; hidden has 9");
 }
 
 }  // namespace
