@@ -125,7 +125,7 @@ TEST_F(ExpertActivation, AddsBiasesAndWeighsTheRowsOfAllExperts) {
 
 TEST_F(ExpertActivation, TakesRowsLongerThanRegisters) {
   const std::vector<double> counts{1, 0};
-  run_masked(silu_and_mul_operator(), {rows(bf16, 2, 2 * 65544, counts)}, counts,
+  run_masked(silu_and_mul_operator(), {rows(bf16, 2, std::int64_t{2} * 65544, counts)}, counts,
              {{"quant", "fp8_token"}});
 }
 

@@ -19,7 +19,7 @@ Value rows_before(const Tensor& lengths, const Value& index, int threads) {
   Var mine(s32, 0);
   for_(linear_thread_idx(), index, threads,
        [&](const Value& at) { mine = mine + rows_of(lengths(at)); });
-  const Value of_warp = warp_reduce(mine, sum_of);
+  Value of_warp = warp_reduce(mine, sum_of);
   const int warps = threads / 32;
   if (warps == 1) return of_warp;
   Tensor partials = shared(s32, Layout(Shape{warps}));

@@ -114,9 +114,10 @@ TEST_F(QkNormRope, ComputesAngles) {
     const std::vector<double> positions{0, 131071, 1048575, -1, 8191};
     all.push_back(make_array("positions", index, {5}, positions));
     std::vector<double> frequencies;
-    for (std::int64_t i = 0; i < width / 2; ++i)
+    for (std::int64_t i = 0; i < width / 2; ++i) {
       frequencies.push_back(
           std::pow(5e5, -2.0 * static_cast<double>(i) / static_cast<double>(width)));
+    }
     all.push_back(make_array("inv_freq", f32, {width / 2}, frequencies));
     return all;
   };

@@ -42,9 +42,10 @@ class QuantizedExperts : public test::ExpertsTest {
     if (format == "nvfp4")
       back.push_back(make_array("decode_scale", f32, {1}, std::array{1 / 600.0}));
     Options expand{{"format", format}};
-    for (const auto& [name, value] : how)
+    for (const auto& [name, value] : how) {
       if (name == "scale_layout" || name == "group" || name == "ragged_tail")
         expand.emplace_back(name, value);
+    }
     run_masked(dequantize_operator(), back, counts, expand, placement);
     return codes;
   }

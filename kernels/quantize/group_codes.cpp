@@ -414,9 +414,10 @@ std::vector<Fragment> codes_of(const std::vector<GroupCodes>& groups,
   } else if (coding.rule == ScaleRule::floor) {
     cut();
   }
-  for (std::size_t i = 0; i < wide.size(); ++i)
+  for (std::size_t i = 0; i < wide.size(); ++i) {
     codes.push_back(group_of(i).kept(skewed ? parts[i].e2m1_of_products(kUnskew / kSkewedUnit)
                                             : parts[i].e2m1_of_64ths()));
+  }
   return codes;
 }
 

@@ -279,9 +279,10 @@ Traced DequantizePlan::trace_rows(const TraceOptions& options) const {
     const std::vector<rows::RowShare> shares = rows::row_shares(tile, y.shape()[0].value(), h);
     std::vector<Value> inside;
     inside.reserve(shares.size());
-    for (const rows::RowShare& share : shares)
+    for (const rows::RowShare& share : shares) {
       inside.push_back(count ? share.inside && share.row < count->to(share.row.type())
                              : share.inside);
+    }
     std::vector<Fragment> codes;  // all on their way before the first store
     codes.reserve(shares.size());
     for (std::size_t j = 0; j < shares.size(); ++j)

@@ -118,9 +118,10 @@ QuantOutputTensors quant_output_tensors(const Arguments& arguments) {
 
 QuantOutputOptions quant_output_options(const Arguments& arguments) {
   if (!quantises(arguments)) {
-    for (const OptionSpec& spec : kQuantOutputOptions)
+    for (const OptionSpec& spec : kQuantOutputOptions) {
       if (spec.name != "quant")
         refuse_idle(arguments, spec.name, "with quant=none; nothing is quantised");
+    }
     return {};
   }
   return {.coding = coding_options(arguments, "quant"),

@@ -156,6 +156,7 @@ TEST_F(Settle, TakesNoScaleThatErrorsDoNotExplain) {
 TEST_F(Settle, CountsExpertsRowsThatAreWritten) {
   // silu(16) is 16 to 2^-23: the largest of each group is 76 * 6 / 600 within a few roundings.
   std::vector<double> values;
+  values.reserve(384);
   for (int i = 0; i < 6 * 64; ++i)
     values.push_back(i % 64 < 32 ? 16 : 0.0475 * (i % 16 == 0 ? 1 : 0.3));
   for (const char* layout : {"row", "swizzle_128x4"}) {

@@ -149,6 +149,7 @@ class GatherNormKernel {
   void held_row(const Value& row, const rows::Row& early) const {
     const Token token = token_of(row, is_active(row));
     std::vector<TokenPart> parts;
+    parts.reserve(static_cast<std::size_t>(config_.row.vectors));
     for (int j = 0; j < config_.row.vectors; ++j)
       parts.push_back(load_part(token, threads_.column(j), threads_.inside(j)));
     if (config_.weights == WeightLoads::early) load_before(parts, early);

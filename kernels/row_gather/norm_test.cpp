@@ -199,6 +199,7 @@ TEST_F(EmbeddingNorm, ReadsUnroundedRowsWhereTheyAreNotStored) {
 TEST_F(EmbeddingNorm, GivesATokenTheSameBitsAloneAndAmongOthers) {
   for (std::int64_t h : {24, 1024}) {
     std::vector<double> many;
+    many.reserve(600);
     for (int t = 0; t < 600; ++t)
       many.push_back(t * 7 % 9);
     const Array table = random("table", bf16, {9, h}, 2);
