@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Where CMAKE_UNITY_BUILD is on, compiles sources of a folder together, so that headers are read once for several of them: a build
-# of everything takes less than half the time. Unnamed namespaces of a folder therefore have names that differ.
+# Where CMAKE_UNITY_BUILD is on, compiles sources of a folder together, so that headers are read once for several of them.
+# Unnamed namespaces of a folder therefore have names that differ.
 
 # tilewright_unity(TARGET): of each folder's sources up to eight at a time.
 function(tilewright_unity target)

@@ -53,17 +53,10 @@ class PoolRowsKernel {
     std::vector<Value> sums;
     sums.reserve(row.size());
     for (const Fragment& access : row)
-      sums.push_back(sum_of_squares(access));
+      sums.push_back(rows::sum_of_squares(access));
     Value factor = factor_of(threads.sum({rows::tree_sum(std::move(sums))}));
     for (Fragment& access : row)
       access = access * factor;
-  }
-
-  Value sum_of_squares(const Fragment& access) const {
-    Var sum(f32, 0.0f);
-    for (int i = 0; i < shape_.vector_elems; ++i)
-      sum = fma(access[i], access[i], sum);
-    return sum;
   }
 
   static Value factor_of(const Value& squares) {
@@ -78,7 +71,7 @@ class PoolRowsKernel {
     if (options_.normalize) {
       rows::LongSum squares;
       for_accesses(threads, source, exists, [&](const Value&, const Value&, const Fragment& wide) {
-        squares.add(sum_of_squares(wide));
+        squares.add(rows::sum_of_squares(wide));
       });
       factor.emplace(factor_of(threads.sum({squares.total()})));
     }

@@ -384,7 +384,7 @@ class QkKernel {
   /// In one order for any number of lanes: what lies at one place of the head's parts (the halves
   /// that turn as pairs, and the rest) is added first, then places in a butterfly, their highest
   /// bit first.
-  Value sum_of_squares(const std::vector<Fragment>& head) const {
+  Value squares_of(const std::vector<Fragment>& head) const {
     const auto turned = static_cast<std::size_t>(rounds(turned_elems()));
     const auto rest = static_cast<std::size_t>(rounds(c_.d - c_.rotary));
     const std::size_t parts = c_.style == RopeStyle::neox ? 2 : 1;
@@ -392,8 +392,8 @@ class QkKernel {
     for (std::size_t round = 0; round < std::max(turned, rest); ++round) {
       std::vector<Value> sums;
       for (std::size_t part = 0; round < turned && part < parts; ++part)
-        sums.push_back(sum_of_squares(head[round * parts + part]));
-      if (round < rest) sums.push_back(sum_of_squares(head[turned * parts + round]));
+        sums.push_back(rows::sum_of_squares(head[round * parts + part]));
+      if (round < rest) sums.push_back(rows::sum_of_squares(head[turned * parts + round]));
       places.push_back({rows::tree_sum(std::move(sums))});
     }
     const auto add = [](const Value& a, const Value& b) { return a + b; };
@@ -404,15 +404,9 @@ class QkKernel {
         });
     return warp_reduce(places.front().front(), add, c_.lanes);
   }
-  Value sum_of_squares(const Fragment& piece) const {
-    Var sum(f32, 0.0f);
-    for (int i = 0; i < c_.vector_elems; ++i)
-      sum = fma(piece[i], piece[i], sum);
-    return sum;
-  }
 
   void normalise(std::vector<Fragment>& head, const std::vector<Fragment>& weights) const {
-    const Value squares = sum_of_squares(head);
+    const Value squares = squares_of(head);
     Value factor = rsqrt_approx(fma(squares, 1.0f / static_cast<float>(c_.d), eps_));
     for (std::size_t i = 0; i < head.size(); ++i) {
       head[i] = head[i] * factor;

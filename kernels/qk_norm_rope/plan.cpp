@@ -133,10 +133,7 @@ struct Checks {
   }
 
   void numbers() const {
-    if (!std::isfinite(options.eps) || options.eps < 0)
-      fail("eps=" + std::to_string(options.eps) + "; it must be finite and at least 0");
-    if (!std::isfinite(options.weight_bias))
-      fail("weight_bias=" + std::to_string(options.weight_bias) + "; it must be finite");
+    rows::check_norm_numbers(options.eps, options.weight_bias, caller);
     if (!std::isfinite(options.attention_factor)) {
       fail("attention_factor=" + std::to_string(options.attention_factor) + "; it must be finite");
     }
@@ -173,6 +170,21 @@ int alignment_bytes(const QkTensors& t, int vector_elems) {
 
 const char* style_text(RopeStyle style) {
   return style == RopeStyle::neox ? "neox" : style == RopeStyle::interleaved ? "interleaved" : "";
+}
+
+QkArguments<TensorArg> args_of(const QkTensors& t) {
+  auto fixed = [](const std::optional<View>& view) {
+    return view ? std::optional(tensor_arg(*view)) : std::nullopt;
+  };
+  auto rows_of = [](const std::optional<View>& view) {
+    return view ? std::optional(rows::rows_arg(*view)) : std::nullopt;
+  };
+  return {rows::rows_arg(t.q),     rows::rows_arg(t.k),     fixed(t.q_weight),
+          fixed(t.k_weight),       rows_of(t.positions),    rows_of(t.cos_sin),
+          rows::rows_arg(t.q_out), rows::rows_arg(t.k_out), rows_of(t.v),
+          rows_of(t.slot_mapping), rows_of(t.key_cache),    rows_of(t.value_cache),
+          fixed(t.k_scale),        fixed(t.v_scale),        fixed(t.inv_freq),
+          rows_of(t.v_out)};
 }
 
 }  // namespace
@@ -224,28 +236,7 @@ QkPlan plan_qk(std::string_view op, const DeviceProperties& device, const QkTens
   std::int64_t head_count = tensors.q.shape[0] * config.heads_of_token();
   constexpr std::int64_t kMany = std::int64_t{1} << 30;
   config.wide_index = head_count > kMany || (tensors.cos_sin && tensors.cos_sin->shape[0] > kMany);
-  auto fixed = [](const std::optional<View>& view) {
-    return view ? std::optional(tensor_arg(*view)) : std::nullopt;
-  };
-  auto rows_of = [](const std::optional<View>& view) {
-    return view ? std::optional(rows::rows_arg(*view)) : std::nullopt;
-  };
-  plan.args = {rows::rows_arg(tensors.q),
-               rows::rows_arg(tensors.k),
-               fixed(tensors.q_weight),
-               fixed(tensors.k_weight),
-               rows_of(tensors.positions),
-               rows_of(tensors.cos_sin),
-               rows::rows_arg(tensors.q_out),
-               rows::rows_arg(tensors.k_out),
-               rows_of(tensors.v),
-               rows_of(tensors.slot_mapping),
-               rows_of(plan.tensors.key_cache),
-               rows_of(plan.tensors.value_cache),
-               fixed(tensors.k_scale),
-               fixed(tensors.v_scale),
-               fixed(tensors.inv_freq),
-               rows_of(tensors.v_out)};
+  plan.args = args_of(plan.tensors);
   plan.launch.grid.x =
       rows::row_blocks(head_count / config.heads, config.threads / config.lanes, caller);
   if (config.apart) {

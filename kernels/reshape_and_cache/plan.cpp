@@ -84,20 +84,13 @@ void check_memory(const CacheWriteTensors& t, const rows::Caller& caller) {
     caller.refuse("key_cache and value_cache overlap; they must be apart");
 }
 
-View as_bits(const View& view) {
-  View same = view;
-  const int width = bits(view.type);
-  same.type = width == 8 ? b8 : width == 16 ? b16 : b32;
-  return same;
-}
-
 CachePart part_of(View& in, View& cache) {
   CachePart part{.heads = static_cast<int>(in.shape[1]),
                  .d = static_cast<int>(in.shape[2]),
                  .converts = in.type != cache.type};
   if (!part.converts) {
-    in = as_bits(in);
-    cache = as_bits(cache);
+    in = rows::as_bits(in);
+    cache = rows::as_bits(cache);
   }
   part.vector_elems = rows::common_vector(in.type, std::array{in, cache});
   return part;

@@ -4,7 +4,6 @@
 
 #include "kernels/rows/row_norm_space.h"
 
-#include <cmath>
 #include <string>
 #include <utility>
 
@@ -76,11 +75,7 @@ void check_gather_norm(const RowGatherTensors& t, const RowGatherOptions& option
     if (t.bad_ids) rows::check_apart(*t.w, "w", *t.bad_ids, "bad_ids", caller);
   }
   check_residual_out(t, caller);
-  const GatherNorm& norm = *options.norm;
-  if (!std::isfinite(norm.eps) || norm.eps < 0)
-    caller.refuse("eps=" + std::to_string(norm.eps) + "; it must be finite and at least 0");
-  if (!std::isfinite(norm.weight_bias))
-    caller.refuse("weight_bias=" + std::to_string(norm.weight_bias) + "; it must be finite");
+  rows::check_norm_numbers(options.norm->eps, options.norm->weight_bias, caller);
 }
 
 RowNormConfig choose_gather_norm(const DeviceProperties& device, const RowGatherTensors& t,

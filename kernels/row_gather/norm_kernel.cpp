@@ -114,13 +114,6 @@ class GatherNormKernel {
 
   // ---- The norm ----
 
-  Value sum_of_squares(const Fragment& access) const {
-    const Fragment wide = access.to(f32);
-    Var sum(f32, 0.0f);
-    for (int i = 0; i < wide.size(); ++i)
-      sum = fma(wide[i].get(), wide[i].get(), sum);
-    return sum;
-  }
   Value factor_of(const Value& squares) const {
     return rsqrt_approx(fma(squares, 1.0f / static_cast<float>(config_.row.h), *n_.eps));
   }
@@ -157,7 +150,7 @@ class GatherNormKernel {
     std::vector<Value> squares;
     for (const TokenPart& part : parts) {
       z.push_back(summed(token, part));
-      squares.push_back(sum_of_squares(z.back()));
+      squares.push_back(rows::sum_of_squares(z.back().to(f32)));
     }
     if (n_.residual_out) {
       if_(stores(token), [&] {
@@ -194,7 +187,8 @@ class GatherNormKernel {
     const Token token = token_of(row, always());
     rows::LongSum squares;
     for_columns([&](const Value& column) {
-      squares.add(sum_of_squares(summed(token, load_part(token, column, always()))));
+      const Fragment z = summed(token, load_part(token, column, always()));
+      squares.add(rows::sum_of_squares(z.to(f32)));
     });
     const Value factor = factor_of(threads_.sum({squares.total()}));
     if_(stores(token),

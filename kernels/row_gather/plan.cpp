@@ -143,8 +143,8 @@ RowGatherPlan plan_row_gather(std::string_view op, const DeviceProperties& devic
   bool copies =
       t.table.type == t.out.type && !t.row_scale && options.scale == 1.0f && !adds && !options.norm;
   if (copies) {
-    t.table = as_bits(t.table);
-    t.out = as_bits(t.out);
+    t.table = rows::as_bits(t.table);
+    t.out = rows::as_bits(t.out);
   }
   plan.config.mode = copies ? GatherMode::copy : GatherMode::convert;
   plan.config.has_first_id = options.first_id != 0;

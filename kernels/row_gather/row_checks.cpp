@@ -49,11 +49,4 @@ void check_same_type(const View& src, const View& dst, std::string_view what,
                 std::string(name(dst.type)) + "; " + std::string(what) + " does not convert");
 }
 
-View as_bits(const View& view) {
-  View same = view;
-  const int width = bits(view.type);
-  same.type = width == 8 ? b8 : width == 16 ? b16 : width == 32 ? b32 : b64;
-  return same;
-}
-
 }  // namespace tilewright

@@ -29,7 +29,4 @@ void check_row_pair(const View& ids, const NamedRows& from, const NamedRows& to,
 void check_same_type(const View& src, const View& dst, std::string_view what,
                      const rows::Caller& caller);
 
-/// The view with elements of as many bits, and no other meaning.
-View as_bits(const View& view);
-
 }  // namespace tilewright

@@ -51,7 +51,7 @@ RowScatterPlan plan_row_scatter(const DeviceProperties& device, const RowScatter
   check_row_pair(ids, {src, "src"}, {dst, "dst"}, caller);
   rows::check_vector(ids, "ids", src.shape[0], caller);
   RowScatterPlan plan;
-  plan.tensors = {as_bits(src), ids, as_bits(dst)};
+  plan.tensors = {rows::as_bits(src), ids, rows::as_bits(dst)};
   const RowScatterTensors& t = plan.tensors;
   plan.tile = rows::choose_row_tile(scatter_space(), device, t.src,
                                     rows::common_vector(t.src.type, std::array{t.src, t.dst}));

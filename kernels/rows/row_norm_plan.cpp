@@ -122,10 +122,7 @@ struct Checks {
   }
 
   void options(const RowNormOptions& options) const {
-    if (!std::isfinite(options.eps) || options.eps < 0)
-      fail("eps=" + std::to_string(options.eps) + "; it must be finite and at least 0");
-    if (!std::isfinite(options.weight_bias))
-      fail("weight_bias=" + std::to_string(options.weight_bias) + "; it must be finite");
+    rows::check_norm_numbers(options.eps, options.weight_bias, caller);
     if (options.partial < 0 || options.partial > rows::row_elems(t.x)) {
       fail("partial=" + std::to_string(options.partial) + "; it must be 0 or at most the row's " +
            std::to_string(rows::row_elems(t.x)) + " elements");

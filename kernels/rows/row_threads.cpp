@@ -186,6 +186,13 @@ Value RowThreads::sum_of_groups(const Groups& groups, std::vector<Value> mine) c
   return sums.back();
 }
 
+Value sum_of_squares(const Fragment& access) {
+  Var sum(f32, 0.0f);
+  for (int i = 0; i < access.size(); ++i)
+    sum = fma(access[i].get(), access[i].get(), sum);
+  return sum;
+}
+
 Value tree_sum(std::vector<Value> sums) {
   while (sums.size() > 1) {
     std::vector<Value> next;

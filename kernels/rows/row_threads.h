@@ -75,6 +75,8 @@ class RowThreads {
   Value lane_;
 };
 
+/// Of an access in f32, one element after the other.
+Value sum_of_squares(const Fragment& access);
 /// Neighbours first, in a tree. Pre: at least one.
 Value tree_sum(std::vector<Value> sums);
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <vector>
 
 namespace tilewright::rows {
@@ -88,6 +89,13 @@ std::int64_t row_elems(const View& rows) {
   return rows.shape[static_cast<std::size_t>(rows.rank - 1)];
 }
 
+View as_bits(const View& view) {
+  View same = view;
+  const int width = bits(view.type);
+  same.type = width == 8 ? b8 : width == 16 ? b16 : width == 32 ? b32 : b64;
+  return same;
+}
+
 void check_vector(const View& view, std::string_view which, std::int64_t elems,
                   const Caller& caller) {
   bool contiguous = view.rank == 1 && view.shape[0] == elems && (elems <= 1 || view.stride[0] == 1);
@@ -113,6 +121,13 @@ void check_like_or_f32(const View& view, std::string_view which, Type like, std:
   if (view.type == like || view.type == f32) return;
   caller.refuse(std::string(which) + " has type " + std::string(name(view.type)) + "; it must be " +
                 std::string(owner) + "'s type " + std::string(name(like)) + " or f32");
+}
+
+void check_norm_numbers(float eps, float weight_bias, const Caller& caller) {
+  if (!std::isfinite(eps) || eps < 0)
+    caller.refuse("eps=" + std::to_string(eps) + "; it must be finite and at least 0");
+  if (!std::isfinite(weight_bias))
+    caller.refuse("weight_bias=" + std::to_string(weight_bias) + "; it must be finite");
 }
 
 void check_distinct(const View& view, std::string_view which, const Caller& caller) {

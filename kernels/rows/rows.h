@@ -38,6 +38,8 @@ View folded_in_two(const View& view, std::string_view which, const Caller& calle
 /// Of a folded view.
 std::int64_t row_count(const View& rows);
 std::int64_t row_elems(const View& rows);
+/// The view with elements of as many bits, 8 to 64, and no other meaning.
+View as_bits(const View& view);
 /// Refuses a view whose elements are not one after another: "w is ...; it must be NAME".
 void check_vector(const View& view, std::string_view which, std::int64_t elems,
                   const Caller& caller);
@@ -47,6 +49,8 @@ void check_type(const View& view, std::string_view which, Type type, const Calle
 /// Refuses a type other than `like`'s and f32. `owner` is like's tensor.
 void check_like_or_f32(const View& view, std::string_view which, Type like, std::string_view owner,
                        const Caller& caller);
+/// Refuses an eps that is not finite and at least 0, and a weight bias that is not finite.
+void check_norm_numbers(float eps, float weight_bias, const Caller& caller);
 /// Refuses a view whose own elements overlap.
 void check_distinct(const View& view, std::string_view which, const Caller& caller);
 void check_apart(const View& a, std::string_view a_name, const View& b, std::string_view b_name,

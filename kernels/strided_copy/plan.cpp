@@ -170,19 +170,12 @@ DynamicModes dynamic_modes(const View& view, bool wide) {
   return {.extents = wide ? 0 : all, .strides = stride == 0 || stride == 1 ? all >> 1 : all};
 }
 
-View bits_of(const View& view) {
-  View same = view;
-  const int width = bits(view.type);
-  same.type = width == 8 ? b8 : width == 16 ? b16 : width == 32 ? b32 : b64;
-  return same;
-}
-
 StridedCopyPlan planned(const Sides& sides, const StridedCopyConfig& config, SourceLoc at) {
   StridedCopyPlan plan;
   plan.config = config;
   const bool casts = sides.src.type != sides.dst.type;
-  plan.src = casts ? sides.src : bits_of(sides.src);
-  plan.dst = casts ? sides.dst : bits_of(sides.dst);
+  plan.src = casts ? sides.src : rows::as_bits(sides.src);
+  plan.dst = casts ? sides.dst : rows::as_bits(sides.dst);
   plan.config.ends = plan.dst.shape[innermost(plan.dst)] % config.elems != 0;
   plan.items = 1;
   for (int mode = 0; mode < plan.dst.rank; ++mode)
