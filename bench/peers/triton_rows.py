@@ -31,23 +31,6 @@ def row_norm_kernel(x, residual, w, bias, y, residual_out, rows, eps, H: tl.cons
 
 
 @triton.jit
-def norm_codes_kernel(x, w, q, scales, eps, H: tl.constexpr, BLOCK: tl.constexpr, GROUP: tl.constexpr):
-    """A row a program: its norm, and e4m3 codes with a scale for the row (GROUP = BLOCK) or for each group."""
-    row = tl.program_id(0).to(tl.int64)
-    column = tl.arange(0, BLOCK)
-    value = tl.load(x + row * H + column, mask=column < H, other=0).to(tl.float32)
-    weight = tl.load(w + column, mask=column < H, other=0).to(tl.float32)
-    value = value * tl.rsqrt(tl.sum(value * value, 0) / H + eps) * weight
-    groups = tl.reshape(value, (BLOCK // GROUP, GROUP))
-    scale = tl.maximum(tl.max(tl.abs(groups), 1), 1e-10) / 448.0
-    codes = tl.reshape(groups / scale[:, None], (BLOCK,))
-    tl.store(q + row * H + column, codes.to(q.dtype.element_ty), mask=column < H)
-    group = tl.arange(0, BLOCK // GROUP)
-    count = (H + GROUP - 1) // GROUP
-    tl.store(scales + row * count + group, scale, mask=group < count)
-
-
-@triton.jit
 def head_norm(x, w, y, block, rows, eps, D: tl.constexpr, ROWS: tl.constexpr):
     row = block.to(tl.int64) * ROWS + tl.arange(0, ROWS)
     column = tl.arange(0, D)
@@ -103,7 +86,7 @@ def qk_rope_kernel(q, k, q_weight, k_weight, positions, cos_sin, q_out, k_out, q
 def tilings(rows, width):
     """(rows a program, warps) worth trying: 8 to 32 elements a thread, more rows where there are many."""
     block = triton.next_power_of_2(width)
-    for rows_of_program in (1, 4, 16, 64):
+    for rows_of_program in (1, 4, 16, 64, 256):
         if rows_of_program > max(1, rows // 132) or rows_of_program * block > 16384 and rows_of_program > 1:
             continue
         for elements in (8, 16, 32):
@@ -124,13 +107,6 @@ def row_norms(rows, width, eps, add=False, centre=False):
                                   triton.next_power_of_2(width), rows_of_program, add, centre, num_warps=warps)
         return run
     return [variant(*each) for each in tilings(rows, width)]
-
-
-def norm_codes(rows, width, eps, group=0):
-    """Variants of a function of (x, w, q, scales); group 0: a scale for the row."""
-    block = triton.next_power_of_2(width)
-    return [lambda x, w, q, scales, warps=warps: norm_codes_kernel[(rows,)](
-        x, w, q, scales, eps, width, block, group or block, num_warps=warps) for warps in (4, 8, 16)]
 
 
 def qk_norms(tokens, q_heads, k_heads, width, eps):
