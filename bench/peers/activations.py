@@ -4,8 +4,8 @@
 
     python3 bench/peers/activations.py [--json OUT] [--tokens 1,64,4096] [--only silu_and_mul]
 
-Widths are those of Qwen3, Llama 3, DeepSeek-V3 and gpt-oss. Liger, where its package is there, takes gate and up
-as two tensors.
+Widths are those of Qwen3, Llama 3, DeepSeek-V3 and gpt-oss, and one whose half is odd. Liger, where its package is
+there, takes gate and up as two tensors.
 """
 import torch
 import torch.nn.functional as F
@@ -25,6 +25,7 @@ except ImportError:
     LIGER = {}
 
 ALPHA, LIMIT = 1.702, 7.0
+ODD_WIDTH = 2 * 4097
 
 
 @triton.jit
@@ -106,7 +107,7 @@ def activation(name, t, n):
         forward = LIGER[name]
         case.ways["liger"] = lambda x, y: forward(*x.view(2, t, d))[2]  # the same bytes, as two tensors
         case.unchecked.add("liger")
-    if name == "silu_and_mul" and flashinfer_kernels.AVAILABLE:
+    if name == "silu_and_mul" and d % 8 == 0 and flashinfer_kernels.AVAILABLE:
         case.ways["flashinfer"] = lambda x, y: flashinfer_kernels.call("silu_and_mul", x, y, t, d)
     if name == "relu2" and LIGER:
         case.ways["liger"] = lambda x, y: relu_squared_forward(x)
@@ -114,7 +115,7 @@ def activation(name, t, n):
 
 
 def cases(tokens):
-    widths = {"silu_and_mul": ((24576, 4096), (1536, 28672, 51200)), "swigluoai_and_mul": ((5760,), ()),
+    widths = {"silu_and_mul": ((24576, 4096), (1536, 28672, 51200, ODD_WIDTH)), "swigluoai_and_mul": ((5760,), ()),
               "gelu_tanh_and_mul": ((24576,), (4096,)), "gelu_and_mul": ((24576,), (4096,)), "relu2": ((12288,), ())}
     for name, (first, others) in widths.items():
         yield from (activation(name, t, n) for n, t in measure.at_ends(first, others, tokens))

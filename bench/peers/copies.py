@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Lookups in tables, rows by index, caches, permutation, casts, pooling and rotary embedding, beside PyTorch and others.
+"""Lookups, rows by index, caches, permutation, casts, pooling and rotary embedding, beside PyTorch, Triton and others.
 
     python3 bench/peers/copies.py [--json OUT] [--tokens 1,64,4096] [--only transpose]
 
@@ -15,7 +15,7 @@ import triton.language as tl
 import flashinfer_kernels
 import measure
 import triton_rows
-from norms import HEADS, POSITIONS, heads_of, random, rotated
+from norms import HEADS, POSITIONS, different, heads_of, random, rotated, touched
 from tilewright import ops
 
 VOCABULARIES = ((151936, 4096), (129280, 7168))  # Qwen3-8B, DeepSeek-V3
@@ -118,16 +118,6 @@ def transpose_kernel(src, dst, M, N, TM: tl.constexpr, TN: tl.constexpr):
     inside = (row < M)[:, None] & (column < N)[None, :]
     tile = tl.load(src + row[:, None] * N + column[None, :], mask=inside)
     tl.store(dst + column[:, None] * M + row[None, :], tl.trans(tile), mask=tl.trans(inside))
-
-
-def different(t, rows):
-    """Indices of t rows, all different where there are enough."""
-    return torch.randperm(rows, device="cuda")[torch.arange(t, device="cuda") % rows]
-
-
-def touched(t, rows, bytes_of_row):
-    """Bytes of as many indices and of the rows that they name."""
-    return 8 * t + min(t, rows) * bytes_of_row
 
 
 def row_copies(kernel, t, h):

@@ -22,6 +22,8 @@ except ImportError as error:
     raise SystemExit(0) from None
 
 HEADS, WIDTH = 32, 128
+ROW_BYTES = 2 * HEADS * WIDTH  # of a token, in q, k, v, a and out
+STATE_BYTES = 8 * HEADS * WIDTH * WIDTH  # of a request, read and written
 BOUND = -5.0
 
 
@@ -46,7 +48,8 @@ def out_of(n, t):
 
 def kda_decode(n):
     case = measure.Case("kda_decode", f"N={n},T=1,H={HEADS},K={WIDTH},HV={HEADS},V={WIDTH},S={n},A_log=f32,dt_bias=f32,"
-                        "lower_bound=-5", lambda: (*tokens_of(n, 1), state_of(n), out_of(n, 1)), 1)
+                        "lower_bound=-5", lambda: (*tokens_of(n, 1), state_of(n), out_of(n, 1)), 1,
+                        bytes_=n * (5 * ROW_BYTES + 2 * HEADS + STATE_BYTES) + 4 * HEADS * (WIDTH + 1))
     case.ways[measure.OURS] = lambda q, k, v, a, b, A_log, dt_bias, state, out: ops.kda_decode(
         q, k, v, a, b, A_log, dt_bias, state, out=out, lower_bound=BOUND)
     case.ways["fla"] = lambda q, k, v, a, b, A_log, dt_bias, state, out: fused_recurrent_kda_fwd(
@@ -78,7 +81,8 @@ def gated_delta_rule(n):
             *(each[:, None] for each in (q, k, v)), g=decay[:, None], beta=beta[:, None], scale=WIDTH ** -0.5,
             initial_state=state, output_final_state=True, use_qk_l2norm_in_kernel=True, state_v_first=True)[0]
 
-    case = measure.Case("gated_delta_rule", f"TOKENS={n},H={HEADS},K={WIDTH},HV={HEADS},V={WIDTH},S={n}", make, 1)
+    case = measure.Case("gated_delta_rule", f"TOKENS={n},H={HEADS},K={WIDTH},HV={HEADS},V={WIDTH},S={n}", make, 1,
+                        bytes_=n * (4 * ROW_BYTES + 8 * HEADS + STATE_BYTES))
     case.ways[measure.OURS] = lambda q, k, v, alpha, decay, beta, state, out: ops.gated_delta_rule(
         q, k, v, alpha, beta, state, out=out)
     case.ways["fla"] = peer
@@ -97,7 +101,7 @@ def lightning_attention(n):
                                           initial_state=state, output_final_state=True, state_v_first=True)[0]
 
     case = measure.Case("lightning_attention", f"T={n},H={HEADS},K={WIDTH},HV={HEADS},V={WIDTH},S={n},state=f32", make, 1,
-                        tolerance=5e-2)
+                        tolerance=5e-2, bytes_=n * (4 * ROW_BYTES + STATE_BYTES) + 4 * HEADS)
     case.ways[measure.OURS] = lambda q, k, v, decay, state, out: ops.lightning_attention(q, k, v, decay, state, out=out)
     case.ways["fla"] = peer
     return case

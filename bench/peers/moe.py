@@ -143,7 +143,9 @@ def dispatch(t, k, e, h):
     def ours(x, ids, table, offsets, x_perm, slot, counts):
         ops.moe_dispatch(x, ids, x_perm=x_perm, slot=slot, counts=counts, offsets=offsets, total_rows=rows, experts=e)
 
-    case = measure.Case("moe_dispatch", f"T={t},K={k},H={h},x=bf16,experts={e}", make, 3, function)
+    # Not counted: the tables of the Triton kernels.
+    case = measure.Case("moe_dispatch", f"T={t},K={k},H={h},x=bf16,experts={e}", make, 3, function,
+                        bytes_=2 * t * h + 4 * t * k + 2 * t * k * h + 4 * t * k + 8 * e)
     case.ways[measure.OURS] = ours
     case.ways["triton"] = by_triton
     return case

@@ -4,8 +4,10 @@
 
     python3 bench/peers/norms.py [--json OUT] [--tokens 1,64,4096] [--only rms_norm,qk_norm]
 
-Shapes are those of Qwen3, Llama 3, DeepSeek-V3 and gpt-oss. Liger is measured where its package is there,
-FlashInfer where flashinfer_kernels.py finds it.
+Shapes are those of Qwen3, Llama 3, DeepSeek-V3 and gpt-oss, heads of 256 those of Gemma 2; rows as short as heads and
+an odd width come on top. Liger is measured where its package is there, FlashInfer where flashinfer_kernels.py finds
+it. Beside qk_norm the way "general" is two calls of our own rms_norm, which is no peer; Liger's way is two calls
+of its rms_norm, too, FlashInfer's two calls of a kernel for heads.
 """
 import torch
 import torch.nn.functional as F
@@ -25,12 +27,23 @@ except ImportError:
 
 EPS = 1e-6
 WIDTHS = (4096, 7168, 2048, 2880, 5120, 8192)
-HEADS = ((32, 8, 128), (64, 8, 64), (32, 4, 128), (16, 8, 128))  # of queries, of keys, width
+SHORT_WIDTHS, ODD_WIDTH = (64, 128, 256), 4097
+HEADS = ((32, 8, 128), (64, 8, 64), (32, 4, 128), (16, 8, 256))  # of queries, of keys, width
 POSITIONS = 40960
 
 
 def random(*shape):
     return torch.randn(*shape, device="cuda", dtype=torch.bfloat16)
+
+
+def different(t, rows):
+    """Indices of t rows, all different where there are enough."""
+    return torch.randperm(rows, device="cuda")[torch.arange(t, device="cuda") % rows]
+
+
+def touched(t, rows, bytes_of_row):
+    """Bytes of as many indices and of the rows that they name."""
+    return 8 * t + min(t, rows) * bytes_of_row
 
 
 def liger_rms_norm(x, w):
@@ -95,6 +108,12 @@ def qk_norm(t, hq, hk, d):
     case = measure.Case("qk_norm", f"T={t},HQ={hq},HK={hk},D={d},q=bf16,k=bf16,q_weight=bf16,k_weight=bf16", make, 2,
                         lambda q, k, qw, kw: (F.rms_norm(q, (d,), qw, EPS), F.rms_norm(k, (d,), kw, EPS)))
     case.ways[measure.OURS] = lambda q, k, qw, kw, qo, ko: ops.qk_norm(q, k, qw, kw, q_out=qo, k_out=ko)
+
+    def general(q, k, qw, kw, qo, ko):
+        ops.rms_norm(q, qw, y=qo)
+        ops.rms_norm(k, kw, y=ko)
+
+    case.ways[measure.GENERAL] = general
     case.ways["triton"] = triton_rows.qk_norms(t, hq, hk, d, EPS)
     if LIGER:
         case.ways["liger"] = lambda q, k, qw, kw, qo, ko: (liger_rms_norm(q, qw), liger_rms_norm(k, kw))
@@ -117,7 +136,7 @@ def qk_norm_rope(t, hq, hk, d):
 
     def make():
         inputs, outputs = heads_of(t, hq, hk, d)
-        return (*inputs, torch.randint(POSITIONS, (t,), device="cuda"), table, *outputs)
+        return (*inputs, different(t, POSITIONS), table, *outputs)
 
     def norm_rope(q, k, qw, kw, positions, table):
         cos, sin = table[positions].unsqueeze(1).chunk(2, -1)
@@ -125,7 +144,8 @@ def qk_norm_rope(t, hq, hk, d):
 
     # PyTorch rounds between norm and rotation: two values of up to 4 that are half a unit of bf16 off.
     case = measure.Case("qk_norm_rope", f"T={t},HQ={hq},HK={hk},D={d},P={POSITIONS},R={d},q=bf16,k=bf16,q_weight=bf16,"
-                        "k_weight=bf16,positions=s64,cos_sin=f32", make, 2, norm_rope, tolerance=4e-2)
+                        "k_weight=bf16,positions=s64,cos_sin=f32", make, 2, norm_rope, tolerance=4e-2,
+                        bytes_=touched(t, POSITIONS, 4 * d) + 4 * t * (hq + hk) * d + 4 * d)
     case.ways[measure.OURS] = lambda q, k, qw, kw, positions, table, qo, ko: ops.qk_norm_rope(
         q, k, qw, kw, positions, table, q_out=qo, k_out=ko)
     case.ways["triton"] = triton_rows.qk_ropes(t, hq, hk, d, EPS)
@@ -133,7 +153,8 @@ def qk_norm_rope(t, hq, hk, d):
 
 
 def cases(tokens):
-    yield from (rms_norm(t, h) for h, t in measure.at_ends(WIDTHS[:2], WIDTHS[2:], tokens))
+    yield from (rms_norm(t, h) for h, t in measure.at_ends(WIDTHS[:2], (*WIDTHS[2:], ODD_WIDTH), tokens))
+    yield from (rms_norm(65536, h) for h in SHORT_WIDTHS)
     yield from (fused_add_rms_norm(t, h) for h, t in measure.at_ends(WIDTHS[:2], WIDTHS[2:4], tokens))
     yield from (qk_norm(t, *heads) for heads, t in measure.at_ends(HEADS[:2], HEADS[2:], tokens))
     yield from (qk_norm_rope(t, *heads) for heads, t in measure.at_ends(HEADS[:1], HEADS[1:2], tokens))
