@@ -24,13 +24,16 @@ void require_group(const Group& group, const char* what, const Tracer& tracer, S
               at);
 }
 
-void barrier_instruction(const char* op, Group group, const char* what, SourceLoc at) {
+/// Under a condition that differs between warps a group may meet at two instructions, which bar
+/// (barrier.aligned) must not.
+void barrier_instruction(const char* does, Group group, const char* what, SourceLoc at) {
   Tracer& tracer = Tracer::current(what, at);
   require_group(group, what, tracer, at);
   tracer.require_converged(what, group.threads == 0 ? Uniformity::block : Uniformity::warp, at);
+  const bool aligned = tracer.divergence() <= Uniformity::block;
   std::vector<ptx::Operand> operands{ptx::imm(group.barrier)};
   if (group.threads > 0) operands.push_back(ptx::imm(group.threads));
-  tracer.emit(op, std::move(operands), at);
+  tracer.emit(std::string(aligned ? "bar" : "barrier") + does, std::move(operands), at);
 }
 
 void plain(const char* op, const char* what, SourceLoc at) {
@@ -131,7 +134,7 @@ Group named_barrier(int threads, SourceLoc at) {
       at);
 }
 
-void barrier(Group group, SourceLoc at) { barrier_instruction("bar.sync", group, "barrier", at); }
+void barrier(Group group, SourceLoc at) { barrier_instruction(".sync", group, "barrier", at); }
 
 void barrier_arrive(Group group, SourceLoc at) {
   if (group.threads == 0) {
@@ -139,7 +142,7 @@ void barrier_arrive(Group group, SourceLoc at) {
                 "barrier_arrive: the group must say how many threads meet; use named_barrier()",
                 at);
   }
-  barrier_instruction("bar.arrive", group, "barrier_arrive", at);
+  barrier_instruction(".arrive", group, "barrier_arrive", at);
 }
 
 void warp_barrier(std::uint32_t lanes, SourceLoc at) {
