@@ -82,35 +82,34 @@ tune::Config standard_number_blocks(const DeviceProperties& device, const tune::
 }
 
 /// Idle lanes issue as many instructions as others, which is what limits codes: as few of them as
-/// whole warps of two to four accesses a thread leave, where the standard leaves any.
-int code_threads(std::int64_t accesses, int standard) {
+/// whole warps of four, three or two accesses a thread leave.
+int code_threads(std::int64_t accesses) {
+  const auto threads_of = [&](std::int64_t each) {
+    return ceil_div(ceil_div(accesses, each), kWarp) * kWarp;
+  };
   const auto idle = [&](std::int64_t threads) {
     return ceil_div(accesses, threads) * threads - accesses;
   };
-  std::int64_t best = standard;
-  for (const std::int64_t each : {4, 3, 2}) {
-    const std::int64_t threads = ceil_div(ceil_div(accesses, each), kWarp) * kWarp;
+  std::int64_t best = std::min<std::int64_t>(threads_of(4), kMaxThreads);
+  for (const std::int64_t each : {3, 2}) {
+    const std::int64_t threads = threads_of(each);
     if (threads <= kMaxThreads && idle(threads) < idle(best)) best = threads;
   }
   return static_cast<int>(best);
 }
 
-/// Codes take more arithmetic than numbers, and it hides behind that of other blocks: many rows get
-/// registers for 1536 threads of a multiprocessor, 1280 with three accesses. On an H200 layer_norm
-/// of 32768 x 4096 bf16 to mxfp8 took 122.9 us without the bound and 113.2 us with it.
+/// With many rows codes of a block hide behind the loads of others: four accesses a thread, and
+/// early weights, which wait together with the row. On an H200 rms_norm of 32768 x 4096 bf16 to
+/// nvfp4 took 87.2 us so and 101.4 us with two accesses, late weights and bounded registers.
 tune::Config standard_code_blocks(const DeviceProperties& device, const tune::Key& key) {
-  constexpr std::int64_t kMostAccesses = 3;
-  constexpr std::int64_t kManyBlocks = 8;  // of a multiprocessor
+  constexpr std::int64_t kManyBlocks = 4;  // of a multiprocessor
   const auto [bits, h, access, operands, rows, f, g, i] = key;
   tune::Config config = standard_blocks(device, key);
   const std::int64_t accesses = ceil_div(h, access);
   const bool many = rows > device.sm_count * kManyBlocks;
   if (config[0] <= kWarp || is_looped(accesses, operands) || !many) return config;
-  config[0] = code_threads(accesses, config[0]);
-  const std::int64_t each = ceil_div(accesses, config[0]);
-  if (each > kMostAccesses) return config;
-  config[3] = operands > 2 ? 1 : 0;
-  config[4] = (each < kMostAccesses ? 1536 : 1280) / config[0];
+  config[0] = code_threads(accesses);
+  if (operands > 1) config[3] = static_cast<int>(WeightLoads::early);
   return config;
 }
 

@@ -18,12 +18,12 @@ TEST(RowNormSpace, ManyRowsOfCodesLeaveFewLanesIdle) {
   DeviceProperties device;
   device.name = "unknown to any record";
   device.sm_count = 132;
-  for (const Case& c : {Case{2048, 128},
-                        {4096, 256},
+  for (const Case& c : {Case{2048, 64},
+                        {4096, 128},
                         {5120, 160},
-                        {6144, 256},
+                        {6144, 192},
                         {7168, 224},
-                        {8192, 512},
+                        {8192, 256},
                         {11008, 352},
                         {14336, 448}}) {
     const rows::RowKey key{.bits = 16, .h = c.h, .access = 8, .operands = 2};
