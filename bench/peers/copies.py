@@ -269,12 +269,11 @@ def starts_of(t):
 def mean_pooling(t, h):
     starts = starts_of(t)
     b = len(starts) - 1
+    sequence = torch.repeat_interleave(torch.arange(b, device="cuda"), starts.diff())  # PyTorch need not find it
 
     def by_adding(hidden, starts):
-        lengths = starts.diff()
-        sequence = torch.searchsorted(starts[1:], torch.arange(t, device=hidden.device), right=True)
         total = torch.zeros(b, h, device=hidden.device).index_add_(0, sequence, hidden.float())
-        return total / lengths[:, None]
+        return total / starts.diff()[:, None]
 
     def by_matrix(hidden, starts):
         row = torch.arange(t, device=hidden.device)

@@ -80,14 +80,18 @@ class GatedKernel {
 
   /// y alone. No branch stands before the loads; behind them warps outside of rows are done.
   void run() const {
-    const Tensor& y = *p_.y;
-    const rows::RowShare share = share_of_tile();
-    const Inputs inputs = loaded(share);
-    auto finish = [&] { store(y(share.row, share.column), result(inputs).to(y.type())); };
-    if (share.inside.is_constant()) {
-      finish();
-    } else {
-      if_(share.inside, finish);
+    const std::vector<rows::RowShare> shares = shares_of_tile();
+    std::vector<Inputs> inputs;
+    inputs.reserve(shares.size());
+    for (const rows::RowShare& share : shares)
+      inputs.push_back(loaded(share));
+    for (std::size_t j = 0; j < shares.size(); ++j) {
+      auto finish = [&] { write_number(shares[j], result(inputs[j])); };
+      if (shares[j].inside.is_constant()) {
+        finish();
+      } else {
+        if_(shares[j].inside, finish);
+      }
     }
   }
 
@@ -114,11 +118,21 @@ class GatedKernel {
   int gate_half() const { return config_.layout == GateLayout::swapped ? 1 : 0; }
   Value row_count() const { return to_value(p_.x.shape()[0].value()); }
 
-  rows::RowShare share_of_tile() const {
-    rows::RowShare share = rows::row_shares(config_.tile, p_.x.shape()[0].value(), plan_.d).front();
-    if (!p_.count) return share;
-    const Value counted = is_counted(share.row);
-    return {share.row, share.column, share.in_rows && counted, share.inside && counted};
+  std::vector<rows::RowShare> shares_of_tile() const {
+    const std::vector<rows::RowShare> all =
+        rows::row_shares(config_.tile, p_.x.shape()[0].value(), plan_.d);
+    if (!p_.count) return all;
+    const Value counted = is_counted(all.front().row);
+    std::vector<rows::RowShare> shares;
+    shares.reserve(all.size());
+    for (const rows::RowShare& share : all)
+      shares.push_back(
+          {share.row, share.column, share.in_rows && counted, share.inside && counted});
+    return shares;
+  }
+
+  void write_number(const rows::RowShare& share, const Fragment& z) const {
+    store((*p_.y)(share.row, share.column), z.to(p_.y->type()));
   }
 
   Value is_counted(const Value& row) const { return row < p_.count->to(row.type()); }
@@ -137,10 +151,9 @@ class GatedKernel {
   }
 
   void quantise_tile(const QuantWriter& writer) const {
-    const rows::RowShare share = share_of_tile();
-    where_any(share.in_rows, [&] {
-      quantise(writer, {share}, config_.tile.threads_n,
-               [](const RowPart&) { return std::nullopt; });
+    const std::vector<rows::RowShare> shares = shares_of_tile();
+    where_any(shares.front().in_rows, [&] {
+      quantise(writer, shares, config_.tile.threads_n, [](const RowPart&) { return std::nullopt; });
     });
   }
 

@@ -66,6 +66,22 @@ TEST_F(GatedActivation, TakesNarrowAccessesOfFewElements) {
   EXPECT_EQ(elems(1, 24576, true), 8);
 }
 
+TEST_F(GatedActivation, SharesNarrowAccessesAmongFewThreads) {
+  DeviceProperties large;
+  large.sm_count = 132;
+  auto accesses = [&](std::int64_t t, std::int64_t n) {
+    const GatedTensors tensors{.x = make_view(1 << 20, bf16, std::array{t, n}),
+                               .y = make_view(std::int64_t{1} << 40, bf16, std::array{t, n / 2})};
+    return plan_gated_activation(large, tensors).config.tile.accesses;
+  };
+  EXPECT_EQ(accesses(16384, 8194), 8);  // of one element
+  EXPECT_EQ(accesses(16384, 8196), 4);
+  EXPECT_EQ(accesses(16384, 8192), 1);
+  EXPECT_EQ(accesses(64, 8194), 2);
+  EXPECT_EQ(accesses(1, 8194), 1);
+  run(silu_and_mul_operator(), {random("x", bf16, {600, 8194})});
+}
+
 TEST_F(GatedActivation, MatchesTheReferenceOverTypes) {
   for (Type type : {bf16, f16, f32}) {
     for (const Operator* op : kGatedOperators)

@@ -6,9 +6,11 @@
 #include "tilewright/atomic.h"
 #include "tilewright/control.h"
 #include "tilewright/fragment.h"
+#include "tilewright/loaded_together.h"
 #include "tilewright/sync.h"
 #include "tilewright/thread.h"
 
+#include <span>
 #include <vector>
 
 namespace tilewright {
@@ -237,6 +239,15 @@ Traced QuantizePlan::trace(ptx::Target target) const {
                            ScalarArg{f32, {}}, count, saturated_arg, tokens_arg);
 }
 
+namespace {
+
+/// Of nvfp4. Nothing that is written may be behind it, so that one load serves all accesses.
+std::optional<Value> decode_scale(const std::optional<Tensor>& decode) {
+  return decode ? std::optional((*decode)(0).load({.read_only = true})) : std::nullopt;
+}
+
+}  // namespace
+
 Traced DequantizePlan::trace(ptx::Target target) const {
   const bool fp8 = !is_mx(coding.format) && coding.format != QuantFormat::nvfp4;
   const TraceOptions options{.name = "dequantize_" +
@@ -255,16 +266,18 @@ Traced DequantizePlan::trace_flat(const TraceOptions& options) const {
     Value first =
         block_idx().x.to(u32) * (tile.threads * tile.accesses) + linear_thread_idx().to(u32);
     Value count = to_value(y.shape()[0].value()).to(u32);
-    std::vector<Fragment> codes, stored;  // all on their way before the first store
+    std::vector<Fragment> codes, stored;
     for (int j = 0; j < tile.accesses; ++j) {
       Value access = first + j * tile.threads;
       codes.push_back(load_if(access < count, q(access, 0), tile.vector_elems));
       stored.push_back(load_if(access < count, scales(access / per_group, 0), 1));
     }
+    if (tile.accesses > 1) loaded_together(std::span(codes).first(1), std::span(codes).subspan(1));
+    const std::optional<Value> all = decode_scale(decode);
     for (int j = 0; j < tile.accesses; ++j) {
       const auto at = static_cast<std::size_t>(j);
       Fragment wide = codes[at].to(f32) * scale_value(coding, stored[at][0].get());
-      if (decode) wide = wide * Value((*decode)(0));
+      if (all) wide = wide * *all;
       store_if(first + j * tile.threads < count, y(first + j * tile.threads, 0), wide.to(y.type()));
     }
   };
@@ -283,22 +296,24 @@ Traced DequantizePlan::trace_rows(const TraceOptions& options) const {
       inside.push_back(count ? share.inside && share.row < count->to(share.row.type())
                              : share.inside);
     }
-    std::vector<Fragment> codes;  // all on their way before the first store
+    std::vector<Fragment> codes, stored;  // all on their way before the first store
     codes.reserve(shares.size());
-    for (std::size_t j = 0; j < shares.size(); ++j)
-      codes.push_back(load_if(inside[j], q(shares[j].row, shares[j].column), tile.vector_elems));
+    stored.reserve(shares.size());
     for (std::size_t j = 0; j < shares.size(); ++j) {
       const rows::RowShare& share = shares[j];
+      codes.push_back(load_if(inside[j], q(share.row, share.column), tile.vector_elems));
       bool whole = coding.format == QuantFormat::fp8_tensor;
       bool one = whole || coding.format == QuantFormat::fp8_token;
       bool tiles = coding.format == QuantFormat::fp8_block2d;
       Value row = whole ? constant(s32, 0) : tiles ? share.row / kBlock2d : share.row;
       Value column = one ? constant(s32, 0) : share.column / group;
-      Element stored = scale_element(coding.layout, scales, row, column);
-      Value scale = scale_value(coding, load_if(inside[j], stored, 1)[0].get());
-      Fragment wide = codes[j].to(f32) * scale;
-      if (decode) wide = wide * Value((*decode)(0));
-      store_if(inside[j], y(share.row, share.column), wide.to(y.type()));
+      stored.push_back(load_if(inside[j], scale_element(coding.layout, scales, row, column), 1));
+    }
+    const std::optional<Value> all = decode_scale(decode);
+    for (std::size_t j = 0; j < shares.size(); ++j) {
+      Fragment wide = codes[j].to(f32) * scale_value(coding, stored[j][0].get());
+      if (all) wide = wide * *all;
+      store_if(inside[j], y(shares[j].row, shares[j].column), wide.to(y.type()));
     }
   };
   auto body = [&](const Tensor& q, const Tensor& scales, const Tensor& y,

@@ -68,8 +68,14 @@ constexpr std::array kTileAccesses{1, 2, 4, 8};
 constexpr std::array<tune::Knob, 2> kTileKnobs{
     {{"threads", kTileThreads}, {"accesses", kTileAccesses}}};
 
-tune::Config standard_tile(const DeviceProperties&, const tune::Key& key) {
-  return {128, key[1] == 4 ? 4 : 1};  // what is once a thread weighs more beside few bytes
+/// What is once a thread weighs more beside few bytes, where there are threads enough.
+tune::Config standard_tile(const DeviceProperties& device, const tune::Key& key) {
+  constexpr std::int64_t kManyThreads = 512;  // of a multiprocessor
+  const auto [bits, code_bits, access, elements, e, f, g, h] = key;
+  int accesses = code_bits == 4 ? 4 : 1;
+  while (accesses > 1 && elements / (access * accesses) < kManyThreads * device.sm_count)
+    accesses /= 2;
+  return {128, accesses};
 }
 bool valid_tile(const DeviceProperties&, const tune::Key&, const tune::Config& config) {
   const auto [threads, accesses, c, d, e, f, g, h] = config;
