@@ -69,17 +69,6 @@ const tune::Space& row_space(Activation activation) {
   return spaces[static_cast<std::size_t>(activation)];
 }
 
-/// Of a thread, where the alignment leaves narrow ones: 16 bytes of a row with many elements. One
-/// element a thread took three times the time of eight on an H200 (16384 rows of 4097 bf16).
-int narrow_accesses(const DeviceProperties& device, const View& rows, int vector_elems) {
-  constexpr std::int64_t kWideBits = 128, kManyThreads = 512;  // of a multiprocessor
-  std::int64_t accesses = kWideBits / (std::int64_t{vector_elems} * bits(rows.type));
-  const std::int64_t all = rows::ceil_div(rows.shape[1], vector_elems) * rows.shape[0];
-  while (accesses > 1 && all / accesses < kManyThreads * device.sm_count)
-    accesses /= 2;
-  return static_cast<int>(std::max<std::int64_t>(accesses, 1));
-}
-
 }  // namespace
 
 rows::RowTile choose_tile(Activation activation, const DeviceProperties& device, const View& rows,
@@ -88,8 +77,9 @@ rows::RowTile choose_tile(Activation activation, const DeviceProperties& device,
       rows::choose_row_tile(tile_space(activation), device, rows, vector_elems);
   if (width == AccessWidth::at_most) {
     if (tile.vector_elems < vector_elems) return tile;
-    return rows::make_row_tile(rows, vector_elems, tile.threads,
-                               narrow_accesses(device, rows, vector_elems));
+    return rows::make_row_tile(
+        rows, vector_elems, tile.threads,
+        rows::narrow_accesses(device, bits(rows.type), vector_elems, rows.shape[1], rows.shape[0]));
   }
   return rows::make_row_tile(rows, vector_elems, tile.threads, 1);
 }

@@ -2,6 +2,7 @@
 // The space of row tiles, and its rule without a record.
 #include "kernels/rows/row_tile_space.h"
 
+#include <algorithm>
 #include <array>
 
 namespace tilewright::rows {
@@ -10,6 +11,7 @@ namespace {
 constexpr std::array<tune::KeySpec, 4> kKeys{
     {{"bits"}, {"access"}, {"columns", tune::Match::nearest}, {"rows", tune::Match::nearest}}};
 constexpr std::array kThreads{32, 64, 128, 256, 512};
+constexpr int kMostNarrowAccesses = 8;
 constexpr std::array kOne{1};
 constexpr std::array kAccesses{1, 2, 4, 8};
 constexpr std::array<tune::Knob, 2> kSingle{{{"threads", kThreads}, {"accesses", kOne}}};
@@ -27,6 +29,8 @@ tune::Config standard_several(const DeviceProperties& device, const tune::Key& k
   constexpr int kBlock = 128;
   constexpr std::int64_t kManyBlocks = 16;  // of a multiprocessor
   const auto [bits, access, columns, rows, e, f, g, h] = key;
+  const int narrow = narrow_accesses(device, bits, access, columns, rows);
+  if (narrow > 1) return {kBlock, narrow};
   const std::int64_t blocks = ceil_div(columns, access * kBlock) * rows;
   const bool whole = columns > access * kBlock;
   return {kBlock, whole && blocks > kManyBlocks * device.sm_count ? 2 : 1};
@@ -61,6 +65,17 @@ bool valid_narrowed(const DeviceProperties&, const tune::Key& key, const tune::C
 }
 
 }  // namespace
+
+int narrow_accesses(const DeviceProperties& device, std::int64_t bits, std::int64_t access,
+                    std::int64_t columns, std::int64_t rows) {
+  constexpr std::int64_t kWideBits = 128, kManyThreads = 512;  // of a multiprocessor
+  const std::int64_t along = ceil_div(columns, access);
+  std::int64_t accesses = std::max<std::int64_t>(kWideBits / (access * bits), 1);
+  while (accesses > 1 &&
+         (accesses > along || along * rows / accesses < kManyThreads * device.sm_count))
+    accesses /= 2;
+  return static_cast<int>(std::min<std::int64_t>(accesses, kMostNarrowAccesses));
+}
 
 tune::Space row_tile_space(std::string_view name, TileAccesses accesses) {
   switch (accesses) {
