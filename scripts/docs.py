@@ -82,8 +82,13 @@ def table(match):
     return "\n" + "\n".join(lines) + f"\n\nMeasured on: {measured_on(results['context'])}.\n\n"
 
 
+def geometric_mean(rows, field):
+    return math.exp(sum(math.log(row[field]) for row in rows) / len(rows))
+
+
 def gains(match):
-    """One row an operator of a file of bench/peers: how much faster than the fastest peer of each point."""
+    """One row an operator of a file of bench/peers, and one of all: how much faster than the fastest peer of each point,
+    and how much faster a copy of as many bytes would be."""
     path = ROOT / "bench" / "results" / match["file"]
     if not path.exists():
         return f"\nNot measured yet: `bench/results/{match['file']}` does not exist.\n\n"
@@ -93,13 +98,13 @@ def gains(match):
         if "gain" not in row:
             return "\nNot measured yet.\n\n"
         by_operator.setdefault(row["name"].partition(" ")[0], []).append(row)
-    lines = ["| operator | points | geometric mean | least | at | below 1.0 |", "|---|---|---|---|---|---|"]
-    for operator, rows in by_operator.items():
-        values = [row["gain"] for row in rows]
+    lines = ["| operator | points | geometric mean | of a copy's | below 0.99 | least | at |", "|---|---|---|---|---|---|---|"]
+    for operator, rows in [*by_operator.items(), ("all", results["benchmarks"])]:
         least = min(rows, key=lambda row: row["gain"])
-        mean = math.exp(sum(map(math.log, values)) / len(values))
-        lines.append(f"| {operator} | {len(rows)} | {mean:.2f} | {least['gain']:.2f} | {least['name'].partition(' ')[2]} "
-                     f"({least['peer']}) | {sum(value < 1 for value in values)} |")
+        attainable = geometric_mean(rows, "attainable") if all("attainable" in row for row in rows) else None
+        lines.append(f"| {operator} | {len(rows)} | {geometric_mean(rows, 'gain'):.3f} | "
+                     f"{f'{attainable:.3f}' if attainable else '—'} | {sum(row['gain'] < 0.99 for row in rows)} | "
+                     f"{least['gain']:.2f} | {least['name']} ({least['peer']}) |")
     return "\n" + "\n".join(lines) + f"\n\nMeasured on: {measured_on(results['context'])}.\n\n"
 
 
