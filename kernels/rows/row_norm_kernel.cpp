@@ -33,7 +33,8 @@ class RowNormKernel {
         rows_(to_value(size(t_.x.shape()[0]))),
         eps_(eps),
         weight_bias_(weight_bias),
-        threads_(config.row) {}
+        threads_(config.row),
+        own_(threads_.of_part()) {}
 
   /// Codes besides y or in its place; the blocks beyond `row_blocks` pad the scales.
   void run_quantising(const QuantOutputPlan& plan, const Value& floor, const Value& row_blocks) {
@@ -79,8 +80,8 @@ class RowNormKernel {
   bool is_late() const { return config_.weights == WeightLoads::late; }
   Operands load_operands() const {
     Operands loaded;
-    if (t_.w) loaded.weights = threads_.load_vector(*t_.w);
-    if (t_.bias) loaded.biases = threads_.load_vector(*t_.bias);
+    if (t_.w) loaded.weights = own_.load_vector(*t_.w);
+    if (t_.bias) loaded.biases = own_.load_vector(*t_.bias);
     return loaded;
   }
 
@@ -103,9 +104,10 @@ class RowNormKernel {
 
   void held_row(const Value& row, const Operands& early) const {
     Value active = exists(row);
-    rows::Row z = load_sums(row, active, early);
+    const auto [all, part] = load_sums(row, active, early);
+    const rows::Row& z = part;  // of what this block writes
     if (t_.residual_out) if_(active, [&] { store_sums(row, z); });
-    Moments moments = config_.merged ? merged_moments(z) : moments_of(z);
+    Moments moments = config_.merged ? merged_moments(all) : moments_of(all);
     if (writer_) {
       const Operands operands = is_late() ? load_operands() : early;
       rows::Row y;
@@ -121,7 +123,7 @@ class RowNormKernel {
     }
     if_(active, [&] {
       const Operands operands = is_late() ? load_operands() : early;
-      for (int j = 0; j < config_.row.vectors; ++j)
+      for (int j = 0; j < static_cast<int>(z.size()); ++j)
         store_number(row, j, normalised(z, j, operands, moments));
       store_factor(row, moments);
     });
@@ -137,7 +139,7 @@ class RowNormKernel {
   }
 
   void store_number(const Value& row, int j, const Fragment& y) const {
-    if (t_.y) threads_.store_access(*t_.y, row, j, y.to(t_.y->type()));
+    if (t_.y) own_.store_access(*t_.y, row, j, y.to(t_.y->type()));
   }
 
   /// Every thread of the block takes part.
@@ -153,20 +155,28 @@ class RowNormKernel {
     writer_->write(part, largest);
   }
 
-  /// z of the thread's accesses. All loads are in flight before the first sum.
-  rows::Row load_sums(const Value& row, const Value& active, const Operands& operands) const {
-    rows::Row x = threads_.load_row(t_.x, row, active), residual, extra;
+  /// z of the thread's accesses, and of those that it writes: a part is loaded again, from the
+  /// cache, for registers have no run-time numbers.
+  struct Held {
+    rows::Row all, part;
+  };
+
+  /// All loads are in flight before the first sum.
+  Held load_sums(const Value& row, const Value& active, const Operands& operands) const {
+    rows::Row x = threads_.load_row(t_.x, row, active), part, residual, extra;
+    if (config_.row.parts > 1) part = own_.load_row(t_.x, row, active);
     if (t_.residual) residual = threads_.load_row(*t_.residual, row, active);
     if (t_.extra) extra = threads_.load_row(*t_.extra, row, active);
-    if (config_.weights == WeightLoads::early) load_before(x, {residual, extra}, operands);
-    if (!t_.residual) return x;
+    if (config_.weights == WeightLoads::early) load_before(x, {part, residual, extra}, operands);
+    if (config_.row.parts > 1) return {x, part};
+    if (!t_.residual) return {x, x};
     rows::Row z;
     for (std::size_t i = 0; i < x.size(); ++i) {
       std::optional<Fragment> third;
       if (t_.extra) third.emplace(extra[i]);
       z.push_back(sum(x[i], residual[i], third));
     }
-    return z;
+    return {z, z};
   }
 
   void load_before(const rows::Row& x, std::initializer_list<rows::Row> addends,
@@ -307,7 +317,7 @@ class RowNormKernel {
   }
 
   void store_factor(const Value& row, const Moments& moments) const {
-    if (t_.rstd) if_(threads_.lane() == 0, [&] { (*t_.rstd)(row) = moments.factor; });
+    if (t_.rstd) if_(own_.lane() == 0, [&] { (*t_.rstd)(row) = moments.factor; });
   }
 
   // ---- Rows too long for registers: read again for every pass, written in the last ----
@@ -405,7 +415,7 @@ class RowNormKernel {
   RowNormConfig config_;
   RowNormParameters t_;
   Value rows_, eps_, weight_bias_;
-  rows::RowThreads threads_;
+  rows::RowThreads threads_, own_;          ///< of the sums; of weights, biases and y
   std::optional<QuantWriter> writer_ = {};  ///< absent: no codes
 };
 

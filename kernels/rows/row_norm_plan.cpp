@@ -182,6 +182,12 @@ std::int64_t operand_count(const RowNormTensors& t) {
   return count;
 }
 
+/// Whether blocks may share a row: in place one would read what another has written, and
+/// residual_out is written once.
+bool blocks_read_what_none_writes(const RowNormTensors& t) {
+  return !t.residual && t.y && !overlap(t.x, *t.y);
+}
+
 void choose_rows(RowNormPlan& plan, const DeviceProperties& device) {
   const View& x = plan.tensors.x;
   const rows::RowKey key{bits(x.type), rows::row_elems(x), vector_elems(x),
@@ -196,6 +202,7 @@ void choose_rows(RowNormPlan& plan, const DeviceProperties& device) {
                              rows::max_accesses(key.operands));
   row.rows_per_block = blocks.rows;
   row.turns = blocks.turns;
+  if (blocks_read_what_none_writes(plan.tensors)) row.parts = blocks.parts;
   plan.config.weights = blocks.weights;
   plan.config.resident = blocks.resident;
 }
@@ -246,6 +253,7 @@ RowNormPlan plan_row_norm(std::string_view op, Statistics statistics,
   plan.launch.grid.x =
       rows::row_blocks(row_count, plan.config.row.rows_of_block(), caller, padding);
   plan.row_blocks = plan.launch.grid.x - padding;
+  plan.launch.grid.y = plan.config.row.parts;
   return plan;
 }
 

@@ -23,16 +23,18 @@ constexpr std::array kTurns{1, 4};
 constexpr std::array kNoOrYes{0, 1};
 constexpr std::array kWeightLoads{0, 1, 2};  // of WeightLoads
 constexpr std::array kResident{0, 4};
+constexpr std::array kParts{1, 2, 4};
 
 constexpr std::array<tune::KeySpec, 4> kRowKeys{{{"bits"}, {"h"}, {"access"}, {"operands"}}};
 constexpr std::array<tune::Knob, 1> kMergedKnobs{{{"merged", kNoOrYes}}};
 constexpr std::array<tune::KeySpec, 5> kBlocksKeys{
     {{"bits"}, {"h"}, {"access"}, {"operands"}, {"rows", tune::Match::nearest}}};
-constexpr std::array<tune::Knob, 5> kBlocksKnobs{{{"threads", kThreads},
+constexpr std::array<tune::Knob, 6> kBlocksKnobs{{{"threads", kThreads},
                                                   {"rows", kRows},
                                                   {"turns", kTurns},
                                                   {"late", kWeightLoads},
-                                                  {"resident", kResident}}};
+                                                  {"resident", kResident},
+                                                  {"parts", kParts}}};
 constexpr std::array<tune::Reducible, 1> kReducible{{{"T", 67}}};
 
 /// By the row alone: its sum has another order then.
@@ -56,12 +58,12 @@ tune::Config standard_blocks(const DeviceProperties& device, const tune::Key& ke
   constexpr int kThreadsOfManyRows = 128;
   const auto [bits, h, access, operands, rows, f, g, i] = key;
   const std::int64_t accesses = ceil_div(h, access);
-  if (is_looped(accesses, operands)) return {kMaxThreads, 1, 1, 0, 0};
+  if (is_looped(accesses, operands)) return {kMaxThreads, 1, 1, 0, 0, 1};
   const auto threads =
       static_cast<int>(standard_threads(accesses, rows <= kFewRows * device.sm_count));
-  if (threads > kWarp) return {threads, 1, 1, 0, 0};
+  if (threads > kWarp) return {threads, 1, 1, 0, 0, 1};
   const bool many = rows * threads > std::int64_t{device.sm_count} * kWarp;
-  return {threads, (many ? kThreadsOfManyRows : kWarp) / threads, 1, 0, 0};
+  return {threads, (many ? kThreadsOfManyRows : kWarp) / threads, 1, 0, 0, 1};
 }
 
 /// Of some rows, up to about one wave, all are on the device at once where a block is small, and
@@ -79,6 +81,23 @@ tune::Config standard_number_blocks(const DeviceProperties& device, const tune::
   config[0] = static_cast<int>(std::min<std::int64_t>(threads, kMaxThreads));
   config[3] = operands > 1 ? static_cast<int>(WeightLoads::early) : 0;
   return config;
+}
+
+/// With very few rows one multiprocessor would do all of a long one: instead four blocks each read
+/// it, and write a quarter of it, one access a thread. On an H200 plain CUDA kernels took 2.01 us
+/// so for one row of 8192 bf16, and 2.26 us with one block of 256 or 512 threads; a row of 4096
+/// gained nothing.
+tune::Config standard_part_blocks(const DeviceProperties& device, const tune::Key& key) {
+  constexpr int kBlocksOfRow = 4;
+  constexpr std::int64_t kWorthParts = 640;  // accesses
+  const auto [bits, h, access, operands, rows, f, g, i] = key;
+  const std::int64_t accesses = ceil_div(h, access);
+  const std::int64_t threads = ceil_div(ceil_div(accesses, kBlocksOfRow), kWarp) * kWarp;
+  const bool few = 2 * rows * kBlocksOfRow <= device.sm_count;
+  if (!few || accesses < kWorthParts || threads > kMaxThreads)
+    return standard_number_blocks(device, key);
+  const WeightLoads weights = operands > 1 ? WeightLoads::early : WeightLoads::free;
+  return {static_cast<int>(threads), 1, 1, static_cast<int>(weights), 0, kBlocksOfRow};
 }
 
 /// Idle lanes issue as many instructions as others, which is what limits codes: as few of them as
@@ -126,7 +145,7 @@ bool valid_threads(std::int64_t accesses, std::int64_t operands, int threads) {
 /// weights before the first.
 bool valid_blocks(const DeviceProperties&, const tune::Key& key, const tune::Config& config) {
   const auto [bits, h, access, operands, rows, f, g, i] = key;
-  const auto [threads, together, turns, late, resident, d, j, k] = config;
+  const auto [threads, together, turns, late, resident, parts, j, k] = config;
   const std::int64_t accesses = ceil_div(h, access);
   if (!valid_threads(accesses, operands, threads)) return false;
   if (together < 1 || turns < 1 || turns > 1024 || late < 0 || late > 2) return false;
@@ -134,9 +153,24 @@ bool valid_blocks(const DeviceProperties&, const tune::Key& key, const tune::Con
   if (all > kMaxThreads || all % kWarp != 0) return false;
   if (together * turns > 1 && threads > kWarp) return false;
   if (resident < 0 || resident * all > kMaxThreadsOfSm) return false;
+  if (parts != 1) return false;
   if (is_looped(accesses, operands)) return together == 1 && turns == 1 && late == 0;
   if (operands == 1 && late > 0) return false;  // there are no weights
   return turns == 1 || (late == 0 && turns <= rows);
+}
+
+/// Parts are whole accesses of the threads of a block with one row.
+bool valid_part_blocks(const DeviceProperties& device, const tune::Key& key,
+                       const tune::Config& config) {
+  constexpr std::size_t kPartsKnob = 5;
+  const auto [bits, h, access, operands, rows, f, g, i] = key;
+  const int threads = config[0], parts = config[kPartsKnob];
+  tune::Config whole = config;
+  whole[kPartsKnob] = 1;
+  if (parts < 1 || !valid_blocks(device, key, whole)) return false;
+  const std::int64_t accesses = ceil_div(h, access);
+  return parts == 1 || (threads > kWarp && !is_looped(accesses, operands) &&
+                        ceil_div(accesses, threads) % parts == 0);
 }
 
 tune::Config unmerged(const DeviceProperties&, const tune::Key&) { return {0}; }
@@ -154,18 +188,22 @@ using Standard = decltype(tune::Space::standard);
 constexpr tune::Space blocks_space(std::string_view name, Standard standard) {
   return {name, kBlocksKeys, kBlocksKnobs, standard, valid_blocks, kReducible};
 }
+/// Of rows that several blocks may share: what the blocks read, none of them writes.
+constexpr tune::Space part_blocks_space(std::string_view name) {
+  return {name, kBlocksKeys, kBlocksKnobs, standard_part_blocks, valid_part_blocks, kReducible};
+}
 
 /// The spaces of an operator.
 struct Spaces {
   std::string_view op;
   tune::Space blocks, code_blocks;
 };
-constexpr Spaces kRmsNorm{"rms_norm", blocks_space("rms_norm.blocks", standard_number_blocks),
+constexpr Spaces kRmsNorm{"rms_norm", part_blocks_space("rms_norm.blocks"),
                           blocks_space("rms_norm.code_blocks", standard_code_blocks)};
 constexpr Spaces kFusedAdd{"fused_add_rms_norm",
                            blocks_space("fused_add_rms_norm.blocks", standard_number_blocks),
                            blocks_space("fused_add_rms_norm.code_blocks", standard_blocks)};
-constexpr Spaces kLayerNorm{"layer_norm", blocks_space("layer_norm.blocks", standard_number_blocks),
+constexpr Spaces kLayerNorm{"layer_norm", part_blocks_space("layer_norm.blocks"),
                             blocks_space("layer_norm.code_blocks", standard_code_blocks)};
 /// Rows that embedding gathers; it has no codes.
 constexpr Spaces kEmbedding{"embedding",
@@ -191,7 +229,8 @@ RowBlocks choose_row_blocks(std::string_view op, RowOutput output, const DeviceP
   const tune::Config config =
       tune::choose(output == RowOutput::codes ? spaces.code_blocks : spaces.blocks, device,
                    {key.bits, key.h, key.access, key.operands, rows});
-  return {config[0], config[1], config[2], static_cast<WeightLoads>(config[3]), config[4]};
+  return {config[0], config[1], config[2], static_cast<WeightLoads>(config[3]),
+          config[4], config[5]};
 }
 
 bool choose_merged(const DeviceProperties& device, const RowKey& key) {

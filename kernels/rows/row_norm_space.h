@@ -26,6 +26,7 @@ struct RowBlocks {
   int turns = 1;      ///< of a block, with the weights kept
   WeightLoads weights = WeightLoads::free;
   int resident = 0;  ///< blocks that a multiprocessor must hold, which bounds registers; 0: any
+  int parts = 1;     ///< blocks of a row: each sums all of it, and writes its part
 };
 
 /// What a norm writes of a row: rows of codes have records of their own.

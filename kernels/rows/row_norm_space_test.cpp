@@ -3,21 +3,33 @@
 #include "kernels/rows/row_norm_space.h"
 
 #include "kernels/rows/rows.h"
+#include "tilewright/tune.h"
 
 #include <cstdint>
 #include <gtest/gtest.h>
+#include <string_view>
 
 namespace tilewright {
 namespace {
+
+DeviceProperties large_device() {
+  DeviceProperties device;
+  device.name = "unknown to any record";
+  device.sm_count = 132;
+  return device;
+}
+
+rows::RowBlocks blocks_of(std::string_view op, std::int64_t h, std::int64_t rows,
+                          rows::RowOutput output = rows::RowOutput::numbers) {
+  return rows::choose_row_blocks(op, output, large_device(), {.h = h, .operands = 2}, rows);
+}
 
 TEST(RowNormSpace, ManyRowsOfCodesLeaveFewLanesIdle) {
   struct Case {
     std::int64_t h;
     int threads;
   };
-  DeviceProperties device;
-  device.name = "unknown to any record";
-  device.sm_count = 132;
+  const DeviceProperties device = large_device();
   for (const Case& c : {Case{2048, 64},
                         {4096, 128},
                         {5120, 160},
@@ -31,8 +43,60 @@ TEST(RowNormSpace, ManyRowsOfCodesLeaveFewLanesIdle) {
       return rows::choose_row_blocks("rms_norm", output, device, key, rows).threads;
     };
     EXPECT_EQ(threads_of(rows::RowOutput::codes, 32768), c.threads) << c.h;
-    EXPECT_EQ(threads_of(rows::RowOutput::codes, 1), threads_of(rows::RowOutput::numbers, 1))
+    EXPECT_EQ(threads_of(rows::RowOutput::codes, 64), threads_of(rows::RowOutput::numbers, 64))
         << c.h;
+  }
+}
+
+TEST(RowNormSpace, FourBlocksShareALongRowOfVeryFew) {
+  struct Case {
+    std::int64_t h;
+    int threads, parts;
+  };
+  for (const Case& c : {Case{4096, 512, 1}, {5120, 160, 4}, {7168, 224, 4}, {8192, 256, 4}}) {
+    for (const std::string_view op : {"rms_norm", "layer_norm"}) {
+      const rows::RowBlocks blocks = blocks_of(op, c.h, 16);
+      EXPECT_EQ(blocks.threads, c.threads) << op << " " << c.h;
+      EXPECT_EQ(blocks.parts, c.parts) << op << " " << c.h;
+    }
+    EXPECT_EQ(blocks_of("rms_norm", c.h, 17).parts, 1) << c.h;
+    EXPECT_EQ(blocks_of("rms_norm", c.h, 1, rows::RowOutput::codes).parts, 1) << c.h;
+    EXPECT_EQ(blocks_of("fused_add_rms_norm", c.h, 1).parts, 1) << c.h;
+    EXPECT_EQ(blocks_of("embedding", c.h, 1).parts, 1) << c.h;
+  }
+}
+
+TEST(RowNormSpace, PartsAreWholeAccessesOfABlocksOneRow) {
+  const auto valid = [](std::string_view op, rows::RowOutput output, std::int64_t h,
+                        const tune::Config& config) {
+    const tune::Watch watch;
+    (void)blocks_of(op, h, 64, output);
+    const tune::Lookup& lookup = watch.lookups().front();
+    return lookup.space->valid(large_device(), lookup.key, config);
+  };
+  struct Case {
+    const char* what;
+    std::int64_t h;
+    tune::Config config;
+    bool valid;
+  };
+  constexpr auto kNumbers = rows::RowOutput::numbers;
+  for (const Case& c : {Case{"four accesses, four parts", 8192, {256, 1, 1, 0, 0, 4}, true},
+                        {"four accesses, two parts", 8192, {256, 1, 1, 2, 4, 2}, true},
+                        {"the last access is of some lanes", 8000, {256, 1, 1, 1, 0, 4}, true},
+                        {"two accesses, four parts", 8192, {512, 1, 1, 0, 0, 4}, false},
+                        {"three accesses, two parts", 7168, {320, 1, 1, 0, 0, 2}, false},
+                        {"no part", 8192, {256, 1, 1, 0, 0, 0}, false},
+                        {"a warp for a row", 1024, {32, 1, 1, 0, 0, 4}, false},
+                        {"rows together", 1024, {32, 4, 1, 0, 0, 4}, false},
+                        {"turns", 1024, {32, 1, 4, 0, 0, 4}, false},
+                        {"a looped row", 131072, {1024, 1, 1, 0, 0, 2}, false}}) {
+    EXPECT_EQ(valid("rms_norm", kNumbers, c.h, c.config), c.valid) << c.what;
+    EXPECT_EQ(valid("layer_norm", kNumbers, c.h, c.config), c.valid) << c.what;
+    EXPECT_FALSE(valid("rms_norm", rows::RowOutput::codes, c.h, c.config)) << c.what;
+    EXPECT_FALSE(valid("layer_norm", rows::RowOutput::codes, c.h, c.config)) << c.what;
+    EXPECT_FALSE(valid("fused_add_rms_norm", kNumbers, c.h, c.config)) << c.what;
+    EXPECT_FALSE(valid("embedding", kNumbers, c.h, c.config)) << c.what;
   }
 }
 

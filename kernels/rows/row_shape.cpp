@@ -8,7 +8,7 @@ std::string to_string(const RowShape& s) {
   return "h=" + std::to_string(s.h) + " v=" + std::to_string(s.vector_elems) +
          " t=" + std::to_string(s.threads_per_row) + " n=" + std::to_string(s.vectors) +
          " r=" + std::to_string(s.rows_per_block) + " b=" + std::to_string(s.turns) +
-         (s.looped ? " looped" : "");
+         (s.parts > 1 ? " parts=" + std::to_string(s.parts) : "") + (s.looped ? " looped" : "");
 }
 
 std::int64_t power_of_two_from(std::int64_t least) {

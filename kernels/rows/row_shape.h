@@ -19,6 +19,7 @@ struct RowShape {
   int vectors = 1;         ///< accesses of a thread in a row held in registers
   int rows_per_block = 1;  ///< more than one only where a row takes a warp or less
   int turns = 1;           ///< the same: rows that a block's threads take one after the other
+  int parts = 1;           ///< blocks that all sum a row, and write a part each: grid.y
   bool looped = false;     ///< rows too long for registers are read again for every pass
   friend bool operator==(const RowShape&, const RowShape&) = default;
   int threads() const { return threads_per_row * rows_per_block; }

@@ -26,6 +26,13 @@ Value RowThreads::row(Type index) const {
          (linear_thread_idx() / shape_.threads_per_row).to(index);
 }
 
+RowThreads RowThreads::of_part() const {
+  if (shape_.parts == 1) return *this;
+  RowShape own = shape_;
+  own.vectors = shape_.vectors / shape_.parts;
+  return {own, lane_ + block_idx().y % shape_.parts * (own.vectors * own.threads_per_row)};
+}
+
 Value RowThreads::column(int j) const {
   return (lane_ + j * shape_.threads_per_row) * shape_.vector_elems;
 }

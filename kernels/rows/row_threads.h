@@ -22,6 +22,9 @@ class RowThreads {
   /// on.
   Value row(Type index) const;
   const Value& lane() const { return lane_; }  ///< of the threads that share the row
+  /// With the accesses of this block's part of the row alone, where it has parts: lanes go on
+  /// behind those of the parts before it. Not for sums.
+  RowThreads of_part() const;
 
   /// Where access j of this thread begins in the row.
   Value column(int j) const;
@@ -48,6 +51,8 @@ class RowThreads {
   Spread merge(const std::vector<Spread>& accesses) const;
 
  private:
+  RowThreads(const RowShape& shape, const Value& lane) : shape_(shape), lane_(lane) {}
+
   /// What this lane has of the results of all groups of the row.
   struct Groups {
     std::vector<Numbers> mine;  ///< one after another; 0 where there is none

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows that several blocks share: the bits of one block, whatever the row, and never in place.
+#include "kernels/layer_norm/layer_norm.h"
+#include "kernels/rms_norm/rms_norm.h"
+#include "operator_fixture.h"
+#include "tilewright/tune.h"
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace tilewright {
+namespace {
+
+using test::OperatorTest;
+using test::Options;
+using test::Placement;
+
+constexpr std::size_t kLate = 3, kResident = 4, kParts = 5;  // of the knobs
+
+class RowParts : public OperatorTest {
+ protected:
+  /// Those with so many parts and the least or the most accesses a thread, for each time of the
+  /// weights' loads.
+  std::vector<tune::Config> configs_of(const tune::Lookup& lookup, int parts) const {
+    std::vector<tune::Config> found;
+    for (int late = 0; late <= 2; ++late) {
+      std::vector<tune::Config> alike;
+      for (const tune::Config& config :
+           tune::candidates(*lookup.space, device.properties(), lookup.key)) {
+        if (config[kParts] == parts && config[kLate] == late && config[kResident] == 0)
+          alike.push_back(config);
+      }
+      if (alike.empty()) continue;
+      found.push_back(alike.front());
+      if (alike.size() > 1) found.push_back(alike.back());
+    }
+    return found;
+  }
+
+  static tune::Lookup blocks_lookup(const tune::Watch& watch) {
+    for (const tune::Lookup& lookup : watch.lookups())
+      if (lookup.space->name.ends_with(".blocks")) return lookup;
+    ADD_FAILURE() << "nothing looks up blocks";
+    return {};
+  }
+
+  /// Each configuration with parts gives the bits of one block, which are right.
+  void expect_same_bits(const Operator& op, const std::vector<Array>& inputs,
+                        const Options& options = {}, Placement placement = {}) {
+    const tune::Watch watch;
+    const std::vector<Array> expected = run(op, inputs, options, placement);
+    const tune::Lookup lookup = blocks_lookup(watch);
+    ASSERT_NE(lookup.space, nullptr);
+    for (int parts : {2, 4}) {
+      const std::vector<tune::Config> configs = configs_of(lookup, parts);
+      EXPECT_FALSE(configs.empty()) << op.schema.name << " " << parts;
+      for (const tune::Config& config : configs) {
+        SCOPED_TRACE(std::string(op.schema.name) + " " + tune::config_text(*lookup.space, config));
+        const tune::Pin pin(*lookup.space, config);
+        const std::vector<Array> written = run(op, inputs, options, placement);
+        ASSERT_EQ(written.size(), expected.size());
+        for (std::size_t i = 0; i < written.size(); ++i)
+          EXPECT_EQ(written[i].bytes, expected[i].bytes) << written[i].name;
+      }
+    }
+  }
+
+  static std::vector<Array> inputs(Type type, std::int64_t rows, std::int64_t h) {
+    return {random("x", type, {rows, h}, 2, 1), random("w", type, {h}, 1, 2)};
+  }
+  static std::vector<Array> with_bias(std::vector<Array> given) {
+    const Array& w = given.back();
+    given.push_back(random("bias", w.type, w.shape, 1, 3));
+    return given;
+  }
+
+  const Operator& rms = rms_norm_operator();
+  const Operator& layer = layer_norm_operator();
+};
+
+TEST_F(RowParts, GiveTheBitsOfOneBlock) {
+  std::int64_t rows = 0;
+  for (std::int64_t h : {5120, 7168, 8192, 8190, 8000}) {
+    SCOPED_TRACE(h);
+    rows = rows % 3 + 1;
+    expect_same_bits(rms, inputs(bf16, rows, h));
+    expect_same_bits(layer, with_bias(inputs(bf16, rows, h)));
+  }
+}
+
+TEST_F(RowParts, GiveTheBitsOfOneBlockWithAnyTypesAndOptions) {
+  constexpr std::int64_t kElems = 3960;
+  for (Type type : {f16, f32}) {
+    expect_same_bits(rms, inputs(type, 2, kElems), {{"weight_bias", "1"}});
+    expect_same_bits(layer, with_bias(inputs(type, 2, kElems)), {{"out_type", "f32"}});
+  }
+  const std::vector<Array> given = inputs(bf16, 3, kElems);
+  expect_same_bits(rms, {given[0]});
+  expect_same_bits(layer, {given[0], random("bias", f32, {kElems})}, {{"weight_bias", "0.5"}});
+  for (const Options& options :
+       {Options{{"partial", "1000"}}, Options{{"cast_before_weight", "true"}}}) {
+    expect_same_bits(rms, given, options);
+    expect_same_bits(layer, with_bias(given), options);
+  }
+}
+
+TEST_F(RowParts, GiveTheBitsOfOneBlockWithMergedMeans) {
+  const std::vector<Array> given = with_bias(inputs(bf16, 2, 5120));
+  const tune::Watch watch;
+  run(layer, given);
+  const tune::Lookup order = watch.lookups().front();
+  ASSERT_EQ(order.space->name, "layer_norm");
+  for (int merged : {0, 1}) {
+    const tune::Pin pin(*order.space, {merged});
+    expect_same_bits(layer, given);
+  }
+}
+
+TEST_F(RowParts, TakeStridesAndAlignments) {
+  for (const Placement placement : {Placement{.row_padding = 8}, {.row_padding = 1}})
+    expect_same_bits(rms, inputs(bf16, 3, 5120), {}, placement);
+  expect_same_bits(layer, with_bias(inputs(bf16, 2, 5120)), {}, {.offset_elems = 1});
+}
+
+/// A block would read what another has written.
+TEST_F(RowParts, AreNotTakenInPlace) {
+  const Array x = random("x", bf16, {3, 8192});
+  const tune::Watch watch;
+  const Array expected = run(rms, {x}).front();
+  const tune::Lookup lookup = blocks_lookup(watch);
+  const tune::Pin pin(*lookup.space, {256, 1, 1, 0, 0, 4});
+  Buffer memory(device, 2 * static_cast<std::int64_t>(x.bytes.size()));
+  memory.upload(x.bytes);
+  const View view = make_view(memory.address(), bf16, x.shape);
+  View behind = view;
+  behind.address += x.bytes.size();
+  const RowNormPlan apart = plan_rms_norm(device.properties(), {.x = view, .y = behind});
+  const RowNormPlan in_place = plan_rms_norm(device.properties(), {.x = view, .y = view});
+  EXPECT_EQ(apart.launch.grid.y, 4);
+  EXPECT_EQ(in_place.launch.grid.y, 1);
+  EXPECT_NE(apart.key(), in_place.key());
+  launch_row_norm(stream, in_place, SourceLoc::here());
+  stream.synchronize();
+  Array written = expected;
+  memory.download(written.bytes);
+  EXPECT_EQ(written.bytes, expected.bytes);
+}
+
+/// residual_out is written once.
+TEST_F(RowParts, AreNotTakenWithAResidual) {
+  std::vector<Array> given = inputs(bf16, 2, 5120);
+  given.push_back(random("residual", bf16, {2, 5120}, 1, 7));
+  const tune::Watch watch;
+  const std::vector<Array> expected = run(layer, given);
+  const tune::Lookup lookup = blocks_lookup(watch);
+  const tune::Pin pin(*lookup.space, {160, 1, 1, 0, 0, 4});
+  const std::vector<Array> written = run(layer, given);
+  for (std::size_t i = 0; i < written.size(); ++i)
+    EXPECT_EQ(written[i].bytes, expected[i].bytes) << written[i].name;
+}
+
+/// By the rule of a large device: four blocks for one row, one for each of many.
+TEST_F(RowParts, GiveARowTheSameBitsAmongAnyNumberOfRows) {
+  constexpr std::int64_t kMany = 1000, kElems = 2560;
+  DeviceProperties large = device.properties();
+  large.sm_count = 132;
+  const Array x = random("x", f32, {kMany, kElems});
+  Buffer memory(device, static_cast<std::int64_t>(x.bytes.size()));
+  memory.upload(x.bytes);
+  Buffer y(device, memory.size_bytes());
+  for (const Statistics statistics : {Statistics::mean_square, Statistics::mean_and_variance}) {
+    const auto bits_of = [&](std::int64_t first, std::int64_t rows, int blocks) {
+      const std::int64_t from = first * kElems * 4;
+      const std::array<std::int64_t, 2> shape{rows, kElems};
+      const auto at = [&](const Buffer& buffer) {
+        return make_view(buffer.address() + static_cast<std::uint64_t>(from), f32, shape);
+      };
+      const RowNormPlan plan =
+          plan_row_norm(statistics == Statistics::mean_square ? "rms_norm" : "layer_norm",
+                        statistics, large, {.x = at(memory), .y = at(y)}, {}, SourceLoc::here());
+      EXPECT_EQ(plan.launch.grid.y, blocks);
+      launch_row_norm(stream, plan, SourceLoc::here());
+      stream.synchronize();
+      std::vector<std::byte> row(kElems * 4);
+      y.download(row, from);
+      return row;
+    };
+    const auto first = bits_of(0, 1, 4), last = bits_of(kMany - 1, 1, 4);
+    EXPECT_EQ(bits_of(0, kMany, 1), first);
+    std::vector<std::byte> row(last.size());
+    y.download(row, (kMany - 1) * kElems * 4);
+    EXPECT_EQ(row, last);
+  }
+}
+
+}  // namespace
+}  // namespace tilewright
