@@ -64,7 +64,21 @@ DeviceProperties properties_of(const std::string& gpu) {
   return gpu.starts_with("cuda:") ? Device::open(gpu).properties() : known_gpu(gpu);
 }
 
-/// Launches one problem on a device that only notes its kernels.
+/// With the outputs that may be an input, and have its shape and type, in its place.
+Arguments in_place(Arguments arguments) {
+  for (const TensorSpec& out : arguments.schema().tensors) {
+    if (out.may_alias.empty()) continue;
+    const View* apart = arguments.find(out.name);
+    const View* in = arguments.find(out.may_alias);
+    if (apart == nullptr || in == nullptr) continue;
+    View same = *apart;
+    same.address = in->address;
+    if (same == *in) arguments.set(out.name, same);
+  }
+  return arguments;
+}
+
+/// Launches one problem, in place, too, on a device that only notes its kernels.
 void launch(const Program& program, const CompileRequest& request, const OfflineCompiler& compiler,
             const Work& work) {
   const Operator& op = program.find(work.op);
@@ -72,10 +86,14 @@ void launch(const Program& program, const CompileRequest& request, const Offline
   const Arguments arguments =
       tune::unplaced_arguments(tune::make_problem_shapes(op, work.problem), {});
   const Stream stream = Stream::default_of(compiler.device());
-  op.launch(compiler.device(), stream, arguments);
+  const auto launch_both = [&] {
+    op.launch(compiler.device(), stream, arguments);
+    op.launch(compiler.device(), stream, in_place(arguments));
+  };
+  launch_both();
   if (!request.dependent) return;
   const DependentLaunches scope;
-  op.launch(compiler.device(), stream, arguments);
+  launch_both();
 }
 
 /// All problems on `jobs` threads; what failed, in the order of the work.

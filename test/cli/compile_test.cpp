@@ -65,6 +65,16 @@ TEST(Compile, AddsTheKernelsOfDependentLaunches) {
   EXPECT_NE(bundle.kernel(0).launch.dependent, bundle.kernel(1).launch.dependent);
 }
 
+/// Blocks share a row of 8192 elements only where none writes what another reads.
+TEST(Compile, AddsTheKernelsOfLaunchesInPlace) {
+  if (!have_assembler()) GTEST_SKIP() << why_no_assembler();
+  const Folder folder;
+  ASSERT_EQ(compile(folder, "rms_norm --shapes T=1,H=8192,x=bf16 --out a.twb").code, 0);
+  const Bundle bundle = Bundle::open(folder / "a.twb");
+  ASSERT_EQ(bundle.size(), 2);
+  EXPECT_EQ(bundle.kernel(0).launch.grid.y + bundle.kernel(1).launch.grid.y, 1 + 4);
+}
+
 TEST(Compile, FillsTheCache) {
   if (!have_assembler()) GTEST_SKIP() << why_no_assembler();
   const Folder folder;
