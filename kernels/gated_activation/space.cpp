@@ -12,17 +12,28 @@ namespace {
 constexpr int kWarp = 32;
 constexpr int kMaxThreads = 1024;
 
+using Names = std::array<std::string_view, kActivations>;
+using Spaces = std::array<tune::Space, kActivations>;
+constexpr Names kCodeNames{"silu_and_mul.codes", "gelu_and_mul.codes", "gelu_tanh_and_mul.codes",
+                           "swigluoai_and_mul.codes", "relu2.codes"};
+constexpr Names kRowNames{"silu_and_mul.rows", "gelu_and_mul.rows", "gelu_tanh_and_mul.rows",
+                          "swigluoai_and_mul.rows", "relu2.rows"};
+
 /// One access a thread where it has 16 bytes: the arithmetic between load and store leaves no
-/// registers for more.
-const tune::Space& tile_space(Activation activation) {
-  static const std::array<tune::Space, kActivations> spaces = [] {
-    std::array<tune::Space, kActivations> made;
+/// registers for more. Codes need accesses of whole groups.
+const tune::Space& tile_space(Activation activation, AccessWidth width) {
+  static const auto make = [](AccessWidth which) {
+    Spaces made;
     for (std::size_t i = 0; i < made.size(); ++i) {
-      made[i] = rows::row_tile_space(operator_name(static_cast<Activation>(i)),
-                                     rows::TileAccesses::narrowed);
+      made[i] = which == AccessWidth::exactly
+                    ? rows::row_tile_space(kCodeNames[i], rows::TileAccesses::one)
+                    : rows::row_tile_space(operator_name(static_cast<Activation>(i)),
+                                           rows::TileAccesses::narrowed);
     }
     return made;
-  }();
+  };
+  static const Spaces numbers = make(AccessWidth::at_most), codes = make(AccessWidth::exactly);
+  const Spaces& spaces = width == AccessWidth::exactly ? codes : numbers;
   return spaces[static_cast<std::size_t>(activation)];
 }
 
@@ -55,13 +66,9 @@ bool valid_row(const DeviceProperties&, const tune::Key& key, const tune::Config
   return all % kWarp == 0 && all <= kMaxThreads && (held || threads == kMaxThreads);
 }
 
-constexpr std::array<std::string_view, kActivations> kRowNames{
-    "silu_and_mul.rows", "gelu_and_mul.rows", "gelu_tanh_and_mul.rows", "swigluoai_and_mul.rows",
-    "relu2.rows"};
-
 const tune::Space& row_space(Activation activation) {
-  static const std::array<tune::Space, kActivations> spaces = [] {
-    std::array<tune::Space, kActivations> made;
+  static const Spaces spaces = [] {
+    Spaces made;
     for (std::size_t i = 0; i < made.size(); ++i)
       made[i] = {kRowNames[i], kRowKeys, kRowKnobs, standard_row, valid_row, kRowReducible};
     return made;
@@ -74,14 +81,11 @@ const tune::Space& row_space(Activation activation) {
 rows::RowTile choose_tile(Activation activation, const DeviceProperties& device, const View& rows,
                           int vector_elems, AccessWidth width) {
   const rows::RowTile tile =
-      rows::choose_row_tile(tile_space(activation), device, rows, vector_elems);
-  if (width == AccessWidth::at_most) {
-    if (tile.vector_elems < vector_elems) return tile;
-    return rows::make_row_tile(
-        rows, vector_elems, tile.threads,
-        rows::narrow_accesses(device, bits(rows.type), vector_elems, rows.shape[1], rows.shape[0]));
-  }
-  return rows::make_row_tile(rows, vector_elems, tile.threads, 1);
+      rows::choose_row_tile(tile_space(activation, width), device, rows, vector_elems);
+  if (width == AccessWidth::exactly || tile.vector_elems < vector_elems) return tile;
+  return rows::make_row_tile(
+      rows, vector_elems, tile.threads,
+      rows::narrow_accesses(device, bits(rows.type), vector_elems, rows.shape[1], rows.shape[0]));
 }
 
 rows::RowShape choose_row(Activation activation, const DeviceProperties& device, const View& rows,

@@ -56,14 +56,11 @@ View paged(const View& cache, CacheLayout layout, std::string_view which,
 }
 
 CacheSlot cache_slot(const Tensor& cache, const Value& slot) {
-  const Int pages = cache.shape()[0].value();
-  const Value page_size = to_value(cache.shape()[1].value()).to(s64).bitcast(u64);
+  const Value page_size = to_value(cache.shape()[1].value()).to(s64);
   const Value at = slot.to(s64);
-  const Value place = at.bitcast(u64);  // of a negative slot, beyond any cache
-  const Value page = place / page_size;
-  const Value exists = page < to_value(pages).to(s64).bitcast(u64);
-  const Type index = is_short_extent(pages) ? s32 : s64;
-  return {page.to(index), (place % page_size).to(s32), exists, at >= 0 && !exists};
+  const Value page = at / page_size;
+  const Value beyond = page >= to_value(cache.shape()[0].value()).to(s64);
+  return {page, at % page_size, at >= 0 && !beyond, beyond};
 }
 
 }  // namespace tilewright

@@ -22,7 +22,7 @@ View paged(const View& cache, CacheLayout layout, std::string_view which,
 
 /// Where a token's heads go. Traced.
 struct CacheSlot {
-  Value page, offset;  ///< s32, or a page of s64
+  Value page, offset;  ///< s64
   Value exists;        ///< predicate: slot is not negative, and its page is in the cache
   Value beyond;        ///< predicate: the page is not in the cache
 };

@@ -71,7 +71,9 @@ std::vector<Choice> choices_of(const std::vector<Record>& records, const Space& 
   return choices;
 }
 
-/// What a record has measured says little of problems that are further away than this.
+/// What a record has measured says little of problems that are further away than this in all:
+/// silu_and_mul to mxfp4 of 8192 rows of 24576 took 121 us by a record of 1024 rows of 4096, and
+/// 105 us by none.
 constexpr double kNear = 3.0 + 1e-12;  // powers of two, and what logarithms are rounded by
 
 /// Infinity where an exact key differs or another one is far; infinity or NaN between 0 and another
@@ -82,11 +84,9 @@ double distance(const Space& space, const Key& asked, const Logarithms& logarith
   for (std::size_t i = 0; i < space.keys.size(); ++i) {
     if (asked[i] == choice.key[i]) continue;
     if (space.keys[i].match == Match::exact) return std::numeric_limits<double>::infinity();
-    const double apart = std::fabs(logarithms[i] - choice.logarithms[i]);
-    if (apart > kNear) return std::numeric_limits<double>::infinity();
-    sum += apart;
+    sum += std::fabs(logarithms[i] - choice.logarithms[i]);
   }
-  return sum;
+  return sum > kNear ? std::numeric_limits<double>::infinity() : sum;
 }
 
 }  // namespace

@@ -104,6 +104,21 @@ TEST(Lookup, TakesAFactorOfEightOfAnyNumber) {  // log2(40) - log2(5) is above 3
   EXPECT_EQ(library.find(kSpace, big_device(), {4096, 41}), std::nullopt);
 }
 
+TEST(Lookup, CountsTheDistancesOfAllKeysTogether) {
+  static constexpr std::array<KeySpec, 2> kBoth{
+      {{"columns", Match::nearest}, {"rows", Match::nearest}}};
+  static constexpr Space kWide{
+      .name = "wide", .keys = kBoth, .knobs = kKnobs, .standard = standard, .valid = valid};
+  const std::string text =
+      "tilewright tuned 1\ndevice Big\nmeasured driver 1, commit a\n"
+      "wide columns=2048 rows=1024 : threads=32 early=1 : 2.00 us, standard 2.50 us\n";
+  const ShippedFile file{"tuned/Big.tuned", text};
+  const Library library({&file, 1}, "");
+  EXPECT_TRUE(library.find(kWide, big_device(), {4096, 4096}).has_value());
+  EXPECT_TRUE(library.find(kWide, big_device(), {256, 1024}).has_value());
+  EXPECT_EQ(library.find(kWide, big_device(), {8192, 4096}), std::nullopt);
+}
+
 TEST(Lookup, NeedsEqualExactKeys) {
   EXPECT_EQ(shipped_library().find(kSpace, big_device(), {4097, 16}), std::nullopt);
 }
