@@ -35,7 +35,7 @@ constexpr std::array<tune::Knob, 6> kBlocksKnobs{{{"threads", kThreads},
                                                   {"late", kWeightLoads},
                                                   {"resident", kResident},
                                                   {"parts", kParts}}};
-constexpr std::array<tune::Reducible, 1> kReducible{{{"T", 67}}};
+constexpr std::array<tune::Reducible, 2> kReducible{{{"T", 67}, {"V", 1000}}};
 
 /// By the row alone: its sum has another order then.
 bool is_looped(std::int64_t accesses, std::int64_t operands) {

@@ -6,6 +6,7 @@
 #include "cli/program.h"
 #include "cli/text.h"
 #include "tilewright/dependent_launches.h"
+#include "tilewright/stream.h"
 
 #include <ctime>
 #include <memory>
@@ -35,6 +36,7 @@ std::string now_text() {
 std::vector<BenchRow> measure_all(const Program& program, const BenchRequest& request,
                                   const Device& device) {
   std::vector<BenchRow> rows;
+  const Stream stream(device);
   for (const std::string& name : request.ops) {
     const Operator& op = program.find(name);
     std::vector<std::string> problems = request.problems;
@@ -44,7 +46,7 @@ std::vector<BenchRow> measure_all(const Program& program, const BenchRequest& re
     }
     for (const std::string& problem : problems) {
       const tune::Inputs inputs = tune::make_problem_inputs(op, problem, 0);
-      rows.push_back({name, problem, measure(device, inputs, {}, program.operators)});
+      rows.push_back({name, problem, measure(stream, inputs, {}, program.operators)});
       if (request.format == Format::text) {
         print(name + " " + problem + ": ");
         print(text_of(rows.back().measurement) + "\n");

@@ -116,10 +116,9 @@ double Measurement::of_ceiling() const {
   return time.median_us > 0 ? ceiling.median_us / time.median_us : 0;
 }
 
-Measurement measure(const Device& device, const tune::Inputs& inputs,
+Measurement measure(const Stream& stream, const tune::Inputs& inputs,
                     const std::vector<std::string>& wanted,
                     std::span<const Operator* const> operators) {
-  const Stream stream(device);
   const tune::Rotation rotation(stream, inputs, wanted, kReplayUs);
   Measurement result;
   result.launches = rotation.launches();
@@ -131,7 +130,7 @@ Measurement measure(const Device& device, const tune::Inputs& inputs,
   std::vector<Candidate> candidates = {{std::string(inputs.op->schema.name), {}, {}}};
   std::optional<CopyPools> pools;
   if (result.bytes >= 2) {
-    pools.emplace(device, result.bytes, result.launches);
+    pools.emplace(stream.device(), result.bytes, result.launches);
     add_copies(candidates, graphs, *pools, stream, result.launches, operators);
   }
   std::size_t next = 0;

@@ -4,6 +4,7 @@
 
 #include "cli/json.h"
 #include "tilewright/device.h"
+#include "tilewright/stream.h"
 #include "tune/timing.h"
 
 #include <cstdint>
@@ -28,8 +29,10 @@ struct Measurement {
 
 /// Graph replay on cold tensors: launches rotate over copies of all tensors, more than four times
 /// the L2 cache in all where memory allows, and the cache is flushed before each replay. The
-/// operator and the copies take turns. Throws Error(unsupported) on an emulated device.
-Measurement measure(const Device& device, const tune::Inputs& inputs,
+/// operator and the copies take turns. Many measurements share a stream, as launches on later ones
+/// of a process took 0.35 us longer each on an H200 (stream_order.json). Throws
+/// Error(unsupported) on an emulated device.
+Measurement measure(const Stream& stream, const tune::Inputs& inputs,
                     const std::vector<std::string>& wanted,
                     std::span<const Operator* const> operators);
 

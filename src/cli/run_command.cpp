@@ -8,6 +8,7 @@
 #include "cli/program.h"
 #include "cli/text.h"
 #include "cli/whole_number.h"
+#include "tilewright/stream.h"
 #include "tune/repeats.h"
 
 #include <algorithm>
@@ -115,7 +116,8 @@ Outcome execute(const Program& program, const RunRequest& request, const Inputs&
                                    static_cast<std::int64_t>(request.repeats));
   }
   if (!emulated && request.timed == Timed::on) {
-    outcome.measurement = measure(device, inputs, inputs.wanted(request.wanted), program.operators);
+    outcome.measurement =
+        measure(Stream(device), inputs, inputs.wanted(request.wanted), program.operators);
   }
   return outcome;
 }

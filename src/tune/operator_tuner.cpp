@@ -250,8 +250,8 @@ class GroupMaker : public Maker {
 /// What a search of one group does on a GPU.
 class GroupOnDevice : public Subject {
  public:
-  GroupOnDevice(const Device& device, Tuner& tuner, const Group& group)
-      : stream_(device), clock_(stream_), tuner_(tuner), group_(group) {
+  GroupOnDevice(const Stream& stream, Tuner& tuner, const Group& group)
+      : stream_(stream), clock_(stream_), tuner_(tuner), group_(group) {
     for (const Case* each : group.cases) {
       const Pins pins(each->winners);
       rotations_.emplace_back(stream_, each->inputs, tuner.wanted(), kReplayUs);
@@ -334,7 +334,7 @@ class GroupOnDevice : public Subject {
     return graphs;
   }
 
-  Stream stream_;
+  const Stream& stream_;
   ColdClock clock_;
   Tuner& tuner_;
   const Group& group_;
@@ -400,8 +400,9 @@ std::vector<Tuned> tune_operator(const Device& device, const TuneRequest& reques
                     "candidates and assembles them");
   }
   Tuner tuner(device.target(), request);
+  const Stream stream(device);
   return tuner.run([&](const Group& group, const SearchOptions& options) {
-    GroupOnDevice on_device(device, tuner, group);
+    GroupOnDevice on_device(stream, tuner, group);
     const std::vector<Config> all = candidates(*group.space, device.properties(), group.key);
     return search(all, on_device, options);
   });
