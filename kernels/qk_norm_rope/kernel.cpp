@@ -100,7 +100,8 @@ class QkKernel {
     if (t_.slot_mapping) slot_number.emplace(load_of_token(*t_.slot_mapping, first));
     RopeTurn turn;
     if (position) turn = load_turn(first, (*position)[0]);
-    if (c_.early) load_before(heads, weights);
+    if (c_.loads != QkLoads::free) load_before(heads, weights, position, slot_number);
+    if (c_.loads == QkLoads::angles) load_before(heads, turn);
     // Or else the assembler keeps the last load of the heads back until the position is there.
     if (c_.apart && position) loaded_together({&heads.back().back().stored, 1}, {&*position, 1});
     std::optional<CacheSlot> slot;
@@ -250,15 +251,30 @@ class QkKernel {
     return load_if(head.exists, numbers(head.token), 1);
   }
 
-  /// The weights are on their way before a head's sum begins.
+  /// All that does not wait for another load is on its way before a head's sum begins.
   void load_before(const std::vector<std::vector<Piece>>& heads,
-                   const std::vector<Fragment>& weights) const {
-    std::vector<Fragment> first;
+                   const std::vector<Fragment>& weights, const std::optional<Fragment>& position,
+                   const std::optional<Fragment>& slot_number) const {
+    std::vector<Fragment> others = weights;
+    for (const std::optional<Fragment>& number : {position, slot_number})
+      if (number) others.push_back(*number);
+    if (!others.empty()) loaded_together(stored_of(heads), others);
+  }
+
+  /// So are the angles.
+  void load_before(const std::vector<std::vector<Piece>>& heads, const RopeTurn& turn) const {
+    std::vector<Fragment> angles = turn.cosines;
+    angles.insert(angles.end(), turn.sines.begin(), turn.sines.end());
+    if (!angles.empty()) loaded_together(stored_of(heads), angles);
+  }
+
+  static std::vector<Fragment> stored_of(const std::vector<std::vector<Piece>>& heads) {
+    std::vector<Fragment> stored;
     for (const std::vector<Piece>& pieces : heads) {
       for (const Piece& piece : pieces)
-        first.push_back(piece.stored);
+        stored.push_back(piece.stored);
     }
-    loaded_together(first, weights);
+    return stored;
   }
 
   /// Keys as they are stored in k_out, values as they came: as they are, or as codes.

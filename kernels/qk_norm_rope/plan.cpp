@@ -198,7 +198,10 @@ std::string to_string(const QkConfig& c) {
          std::to_string(c.resident) + (c.norm ? " norm " : " ") + style_text(c.style) +
          (c.round_between ? " round" : "") + (c.has_weight_bias ? " weight_bias" : "") +
          (c.has_attention_factor ? " attention_factor" : "") + (c.wide_index ? " wide" : "") +
-         (c.early ? " early" : "") + (c.apart ? " apart" : "");
+         (c.loads == QkLoads::early    ? " early"
+          : c.loads == QkLoads::angles ? " angles"
+                                       : "") +
+         (c.apart ? " apart" : "");
 }
 
 QkPlan plan_qk(std::string_view op, const DeviceProperties& device, const QkTensors& tensors,

@@ -54,6 +54,13 @@ struct QkOptions {
   CacheLayout cache_layout = CacheLayout::nhd;  ///< nhd or hnd
 };
 
+/// What is on its way before a head's sum begins, besides the head: takes registers.
+enum class QkLoads : std::uint8_t {
+  free,    ///< what the assembler likes
+  early,   ///< weights, and the token's position and slot: few waits for memory one after another
+  angles,  ///< the angles, too, which wait for the position
+};
+
 /// The specialisation besides the facts of the arguments.
 struct QkConfig {
   bool norm = true;
@@ -72,9 +79,7 @@ struct QkConfig {
   int threads = 128;
   int heads = 1;     ///< that a thread takes part in, of one token: they share weights and angles
   int resident = 0;  ///< blocks that a multiprocessor must hold, which bounds registers; 0: any
-  /// Weights are loaded with the heads for certain, so that few tokens wait for memory once: takes
-  /// registers. Not with a rotation.
-  bool early = false;
+  QkLoads loads = QkLoads::free;
   /// A block's heads are all of q or all of k, and of one token: the grid is of parts of a token,
   /// q's first, and of tokens. Not with v.
   bool apart = false;
@@ -82,8 +87,8 @@ struct QkConfig {
 };
 std::string to_string(const QkConfig& config);
 
-/// Tuned: lanes, threads, heads and resident; and how few tokens are loaded. The rest of `config`
-/// is set.
+/// Tuned: lanes, threads, heads, resident and loads; and how few tokens are loaded. The rest of
+/// `config` is set.
 void choose_threads(std::string_view op, const DeviceProperties& device, const QkTensors& tensors,
                     bool codes, QkConfig& config);
 

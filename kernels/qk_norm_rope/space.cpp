@@ -29,8 +29,12 @@ constexpr std::array<tune::KeySpec, 8> kKeys{{{"bits"},
                                               {"k_heads"},
                                               {"cache"},
                                               {"tokens", tune::Match::nearest}}};
-constexpr std::array<tune::Knob, 4> kKnobs{
-    {{"lanes", kLanes}, {"threads", kThreads}, {"heads", kHeads}, {"resident", kResident}}};
+constexpr std::array kLoads{0, 1, 2};  // of QkLoads
+constexpr std::array<tune::Knob, 5> kKnobs{{{"lanes", kLanes},
+                                            {"threads", kThreads},
+                                            {"heads", kHeads},
+                                            {"resident", kResident},
+                                            {"loads", kLoads}}};
 constexpr std::array<tune::Reducible, 2> kReducible{{{"T", 67}, {"P", 500}}};
 
 /// Rotations take two accesses a thread, which hold both of a pair. Norms alone take one, which
@@ -39,13 +43,15 @@ tune::Config standard(const DeviceProperties&, const tune::Key& key) {
   const auto [bits, d, rotary, access, q_heads, k_heads, cache, tokens] = key;
   const std::int64_t accesses = rows::ceil_div(d, access);
   const std::int64_t lanes = rows::power_of_two_from(rows::ceil_div(accesses, rotary > 0 ? 2 : 1));
-  return {static_cast<int>(std::min<std::int64_t>(lanes, kWarp)), 128, 1, 0};
+  return {static_cast<int>(std::min<std::int64_t>(lanes, kWarp)), 128, 1, 0, 0};
 }
 
-/// Heads of a thread are all of q or all of k, so that they share their weights.
+/// Heads of a thread are all of q or all of k, so that they share their weights. Without a rotation
+/// there are no angles.
 bool valid(const DeviceProperties&, const tune::Key& key, const tune::Config& config) {
   const auto [bits, d, rotary, access, q_heads, k_heads, cache, tokens] = key;
-  const auto [lanes, threads, heads, resident, e, f, g, h] = config;
+  const auto [lanes, threads, heads, resident, loads, f, g, h] = config;
+  if (loads < 0 || loads > (rotary > 0 ? 2 : 1)) return false;
   const bool power = lanes >= 1 && lanes <= kWarp && (lanes & (lanes - 1)) == 0;
   if (!power || lanes > rows::power_of_two_from(rows::ceil_div(d, access))) return false;
   const bool whole = threads >= kWarp && threads <= 1024 && threads % kWarp == 0;
@@ -54,12 +60,18 @@ bool valid(const DeviceProperties&, const tune::Key& key, const tune::Config& co
   return resident <= kMaxThreadsOfSm / threads;
 }
 
-constexpr tune::Space space(std::string_view name) {
-  return {name, kKeys, kKnobs, standard, valid, kReducible};
+/// Without a norm nothing is summed.
+bool valid_rope(const DeviceProperties& device, const tune::Key& key, const tune::Config& config) {
+  return config[4] == 0 && valid(device, key, config);
 }
-constexpr tune::Space kNormSpace = space("qk_norm.blocks");
-constexpr tune::Space kNormRopeSpace = space("qk_norm_rope.blocks");
-constexpr tune::Space kRopeSpace = space("rope.blocks");
+
+using Valid = decltype(tune::Space::valid);
+constexpr tune::Space space(std::string_view name, Valid is_valid) {
+  return {name, kKeys, kKnobs, standard, is_valid, kReducible};
+}
+constexpr tune::Space kNormSpace = space("qk_norm.blocks", valid);
+constexpr tune::Space kNormRopeSpace = space("qk_norm_rope.blocks", valid);
+constexpr tune::Space kRopeSpace = space("rope.blocks", valid_rope);
 
 const tune::Space& space_of(std::string_view op) {
   return op == "qk_norm" ? kNormSpace : op == "rope" ? kRopeSpace : kNormRopeSpace;
@@ -128,10 +140,11 @@ void choose_threads(std::string_view op, const DeviceProperties& device, const Q
   config.threads = chosen[1];
   config.heads = chosen[2];
   config.resident = chosen[3];
+  config.loads = static_cast<QkLoads>(chosen[4]);
   constexpr std::int64_t kFewWaves = 4;
   const std::int64_t needed = waves(device, config, q.shape[0]);
   if (needed > kFewWaves) return;
-  config.early = needed <= 1 && config.style == RopeStyle::none;
+  if (needed <= 1 && config.style == RopeStyle::none) config.loads = QkLoads::early;
   // Blocks of a warp were slower on an H200 (few_tokens.json), but for rotations alone of few.
   const bool rotates_few = needed <= 1 && !config.norm;
   set_apart(tensors, rotates_few ? kWarp : 2 * kWarp, config);
