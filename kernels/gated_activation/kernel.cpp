@@ -119,15 +119,16 @@ class GatedKernel {
   Value row_count() const { return to_value(p_.x.shape()[0].value()); }
 
   std::vector<rows::RowShare> shares_of_tile() const {
-    const std::vector<rows::RowShare> all =
+    std::vector<rows::RowShare> all =
         rows::row_shares(config_.tile, p_.x.shape()[0].value(), plan_.d);
     if (!p_.count) return all;
     const Value counted = is_counted(all.front().row);
     std::vector<rows::RowShare> shares;
     shares.reserve(all.size());
-    for (const rows::RowShare& share : all)
+    for (const rows::RowShare& share : all) {
       shares.push_back(
           {share.row, share.column, share.in_rows && counted, share.inside && counted});
+    }
     return shares;
   }
 
@@ -189,7 +190,7 @@ class GatedKernel {
       const RowPart part = part_of(writer, shares, lanes, Numbers::unwritten);
       largest = larger(largest, writer.largest_of_thread(part));
     });
-    const std::optional<Value> of_row(threads.largest(largest));
+    std::optional<Value> of_row(threads.largest(largest));
     for_shares(threads, row, [&](const std::vector<rows::RowShare>& shares) {
       quantise(writer, shares, lanes, [&](const RowPart&) { return of_row; });
     });

@@ -108,9 +108,10 @@ TEST_F(GatedActivation, TakesStridesAndAlignments) {
 
 TEST_F(GatedActivation, TakesInterleavedGates) {
   for (std::int64_t d : {1, 7, 64, 100, 2880}) {
-    for (Type type : {bf16, f32})
+    for (Type type : {bf16, f32}) {
       run(swigluoai_and_mul_operator(), {random("x", type, {4, 2 * d}, 4)},
           {{"layout", "interleaved"}});
+    }
   }
 }
 
@@ -170,15 +171,15 @@ TEST_F(GatedActivation, VanishesForLargeNegativeGates) {
 }
 
 TEST_F(GatedActivation, KeepsRelativeAccuracyInTheTailOfGelu) {
-  for (double gate = -1; gate > -12; gate -= 0.37)
-    of(gelu_and_mul_operator(), gate, 1);  // against the reference, within 32 units of 2^-24
+  for (int i = 0; i < 30; ++i)  // against the reference, within 32 units of 2^-24
+    of(gelu_and_mul_operator(), -1 - 0.37 * i, 1);
 }
 
 // An error of the exponent's argument, which is up to 50 here, would be as large a relative one.
 TEST_F(GatedActivation, KeepsRelativeAccuracyInTheTailsOfSigmoids) {
   std::vector<double> gates;
-  for (double gate = 1; gate > -12; gate -= 0.013)
-    gates.insert(gates.end(), {gate, 1});
+  for (int i = 0; i < 1000; ++i)
+    gates.insert(gates.end(), {1 - 0.013 * i, 1});
   const Array x = make_array("x", f32, {1, static_cast<std::int64_t>(gates.size())}, gates);
   run(gelu_tanh_and_mul_operator(), {x}, {{"layout", "interleaved"}});
   run(swigluoai_and_mul_operator(), {x}, {{"layout", "interleaved"}, {"alpha", "4.321"}});
@@ -219,10 +220,12 @@ TEST_F(GatedActivation, GivesARowTheSameBitsAloneAndAmongOthers) {
   Array all = random("x", bf16, {70, 256}, 2);
   Array together = run(silu_and_mul_operator(), {all}).front();
   Array one = make_array("x", bf16, {1, 256});
-  one.bytes.assign(all.bytes.begin() + 33 * 512, all.bytes.begin() + 34 * 512);
+  constexpr std::ptrdiff_t kRow = 33, kInput = 512, kOutput = 256;  // bytes of a row
+  const auto input = all.bytes.begin() + kRow * kInput;
+  one.bytes.assign(input, input + kInput);
   Array alone = run(silu_and_mul_operator(), {one}).front();
   EXPECT_TRUE(
-      std::equal(alone.bytes.begin(), alone.bytes.end(), together.bytes.begin() + 33 * 256));
+      std::equal(alone.bytes.begin(), alone.bytes.end(), together.bytes.begin() + kRow * kOutput));
 }
 
 TEST_F(GatedActivation, LaunchesNothingForNoRows) {

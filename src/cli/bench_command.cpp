@@ -48,8 +48,9 @@ std::vector<BenchRow> measure_all(const Program& program, const BenchRequest& re
       const tune::Inputs inputs = tune::make_problem_inputs(op, problem, 0);
       rows.push_back({name, problem, measure(stream, inputs, {}, program.operators)});
       if (request.format == Format::text) {
-        print(name + " " + problem + ": ");
-        print(text_of(rows.back().measurement) + "\n");
+        std::string line = name;
+        line.append(" ").append(problem).append(": ");
+        print(line.append(text_of(rows.back().measurement)).append("\n"));
         std::fflush(stdout);
       }
     }

@@ -130,11 +130,12 @@ bool is_output(const Outcome& outcome, const std::string& name) {
 std::string repeats_text(const tune::Repeats& repeats) {
   std::string text = "repeats   " + grouped(static_cast<std::uint64_t>(repeats.launches));
   if (repeats.differences.empty()) return text + ", all of the same bits\n";
-  for (const tune::Repeats::Difference& each : repeats.differences)
+  for (const tune::Repeats::Difference& each : repeats.differences) {
     text.append("; ")
         .append(each.output)
         .append(" DIFFERS, ")
         .append(grouped(each.count) + " times");
+  }
   return text + "\n";
 }
 
@@ -146,7 +147,7 @@ std::string summary_text(const RunRequest& request, const Inputs& inputs, const 
             to_string(array) + "\n";
   }
   for (const auto& [name, value] : inputs.options)
-    text += "  option  " + name + "=" + value + "\n";
+    text.append("  option  ").append(name).append("=").append(value).append("\n");
   for (const Array& array : outcome.outputs)
     text += "  output  " + to_string(array) + "\n";
   if (!request.out.empty()) text += "written   " + request.out + "\n";

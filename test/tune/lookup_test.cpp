@@ -163,10 +163,11 @@ TEST(Lookup, RefusesAFileOfAnotherDevice) {
 }
 
 TEST(Lookup, RefusesKnobsThatTheSpaceDoesNotHave) {
-  constexpr ShippedFile old{"old",
-                            "tilewright tuned 1\ndevice Big\n"
-                            "toy h=4096 rows=16 : threads=32 late=1 : 2.00 us, standard 2.50 us\n"};
-  EXPECT_EQ(error_of(Library({&old, 1}, "")),
+  constexpr ShippedFile kOld{
+      "old",
+      "tilewright tuned 1\ndevice Big\n"
+      "toy h=4096 rows=16 : threads=32 late=1 : 2.00 us, standard 2.50 us\n"};
+  EXPECT_EQ(error_of(Library({&kOld, 1}, "")),
             "old:3: the knobs of toy are not those of this version (threads, early); tune again or "
             "remove the line");
 }
