@@ -199,7 +199,7 @@ void choose_rows(RowNormPlan& plan, const DeviceProperties& device) {
       rows::row_count(x));
   rows::RowShape& row = plan.config.row;
   row = rows::make_row_shape(key.h, static_cast<int>(key.access), blocks.threads,
-                             rows::max_accesses(key.operands));
+                             rows::max_accesses(key.operands, key.bits * key.access));
   row.rows_per_block = blocks.rows;
   row.turns = blocks.turns;
   if (blocks_read_what_none_writes(plan.tensors)) row.parts = blocks.parts;

@@ -39,7 +39,7 @@ RowBlocks choose_row_blocks(std::string_view op, RowOutput output, const DeviceP
 /// alone.
 bool choose_merged(const DeviceProperties& device, const RowKey& key);
 
-/// The most accesses of a thread that fit its registers.
-int max_accesses(std::int64_t operands);
+/// The most accesses of a thread that fit its registers: more of narrow ones.
+int max_accesses(std::int64_t operands, std::int64_t access_bits);
 
 }  // namespace tilewright::rows

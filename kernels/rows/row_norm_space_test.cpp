@@ -48,6 +48,25 @@ TEST(RowNormSpace, ManyRowsOfCodesLeaveFewLanesIdle) {
   }
 }
 
+TEST(RowNormSpace, ManyRowsOfNarrowAccessesHaveSixteenBytesAThread) {
+  DeviceProperties device;
+  device.name = "unknown to any record";
+  device.sm_count = 132;
+  const auto threads_of = [&](std::int64_t h, std::int64_t access, std::int64_t rows) {
+    const rows::RowKey key{.bits = 16, .h = h, .access = access, .operands = 2};
+    return rows::choose_row_blocks("rms_norm", rows::RowOutput::numbers, device, key, rows).threads;
+  };
+  EXPECT_EQ(threads_of(4097, 1, 16384), 544);
+  EXPECT_EQ(threads_of(4098, 2, 16384), 544);
+  EXPECT_EQ(threads_of(4100, 4, 16384), 544);
+  EXPECT_EQ(threads_of(4097, 1, 1024), 544);
+  EXPECT_EQ(threads_of(4097, 1, 1), 1024);
+  EXPECT_EQ(rows::max_accesses(2, 16), 32);
+  EXPECT_EQ(rows::max_accesses(2, 64), 16);
+  EXPECT_EQ(rows::max_accesses(2, 128), 8);
+  EXPECT_EQ(rows::max_accesses(3, 32), 16);
+}
+
 TEST(RowNormSpace, FourBlocksShareALongRowOfVeryFew) {
   struct Case {
     std::int64_t h;
