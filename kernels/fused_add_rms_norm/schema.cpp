@@ -118,7 +118,7 @@ std::vector<Traced> trace(const Arguments& arguments, ptx::Target target) {
 constexpr Operator kFusedAddRmsNorm{
     .schema =
         {.name = "fused_add_rms_norm",
-         .version = 1,
+         .version = 2,
          .formula = "z = x + residual + extra; y = z / sqrt(mean(z^2) + eps) * (w + "
                     "weight_bias); residual_out = z",
          .doc = "Adds the residual, and normalises the sum by its root mean square, also as codes "

@@ -48,6 +48,10 @@ void check_memory(const GatedTensors& t, const rows::Caller& caller) {
     if (t.y && written && out != std::string_view("y"))
       rows::check_apart(*t.y, "y", *written, out, caller);
   }
+  for (const auto& [in, read] :
+       {std::pair{"scale", &t.quant.scale}, {"encode_scale", &t.quant.encode_scale}}) {
+    if (*read && t.y) rows::check_apart(**read, in, *t.y, "y", caller);
+  }
 }
 
 void check(const GatedTensors& t, const GatedOptions& options, const rows::Caller& caller) {

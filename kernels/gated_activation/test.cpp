@@ -261,6 +261,21 @@ TEST_F(GatedActivation, RefusesOverlap) {
   } catch (const Error& error) {
     EXPECT_EQ(error.message(), "silu_and_mul: x and y overlap; they must be apart");
   }
+  const std::int64_t one[] = {1};
+  GatedOptions codes;
+  codes.quant.coding.format = QuantFormat::fp8_tensor;
+  try {
+    gated_activation(stream,
+                     {.x = x,
+                      .y = make_view(memory.address() + 2048, bf16, narrow),
+                      .quant = {.q = make_view(memory.address() + 3072, e4m3, narrow),
+                                .scales = make_view(memory.address() + 3584, f32, one),
+                                .scale = make_view(memory.address() + 2048, f32, one)}},
+                     codes);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.message(), "silu_and_mul: scale and y overlap; they must be apart");
+  }
   const std::int64_t near[] = {63, 1};
   try {
     gated_activation(stream, {make_view(memory.address(), bf16, wide, near),

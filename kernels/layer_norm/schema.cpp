@@ -152,7 +152,7 @@ std::vector<Traced> trace(const Arguments& arguments, ptx::Target target) {
 constexpr Operator kLayerNorm{
     .schema =
         {.name = "layer_norm",
-         .version = 1,
+         .version = 2,
          .formula =
              "z = x + residual + extra; y = (z - mean(z)) / sqrt(mean((z - mean(z))^2) + eps) "
              "* (w + weight_bias) + bias; residual_out = z",

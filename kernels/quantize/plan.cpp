@@ -112,6 +112,11 @@ void check_scales(const QuantizeTensors& t, const QuantizeOptions& options,
   for (const auto& [which, view] : {std::pair{"x", &t.x}, {"q", &t.q}, {"scales", &t.scales}}) {
     if (t.saturated) rows::check_apart(*view, which, *t.saturated, "saturated", caller);
   }
+  if (t.encode_scale) {
+    rows::check_apart(*t.encode_scale, "encode_scale", t.scales, "scales", caller);
+    if (t.saturated)
+      rows::check_apart(*t.encode_scale, "encode_scale", *t.saturated, "saturated", caller);
+  }
   if (!t.tokens_per_expert) return;
   rows::check_apart(*t.tokens_per_expert, "tokens_per_expert", t.q, "q", caller);
   rows::check_apart(*t.tokens_per_expert, "tokens_per_expert", t.scales, "scales", caller);
@@ -286,6 +291,7 @@ DequantizePlan plan_dequantize(const DeviceProperties& device, const DequantizeT
   t.scales = experts ? scales_of_batch(tensors.scales, plan.coding, t.q, caller)
                      : scales_view(tensors.scales, plan.coding, t.q, caller);
   rows::check_apart(t.scales, "scales", t.y, "y", caller);
+  if (t.decode_scale) rows::check_apart(*t.decode_scale, "decode_scale", t.y, "y", caller);
   if (experts) rows::check_apart(*t.tokens_per_expert, "tokens_per_expert", t.y, "y", caller);
   // Rows of four-bit codes have whole accesses; where offsets are less aligned, those split up.
   int elems = t.q.type == e2m1 ? 8 : rows::common_vector(t.y.type, std::array{t.y, t.q});

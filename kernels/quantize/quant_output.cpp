@@ -105,7 +105,12 @@ std::optional<QuantOutputPlan> plan_quant_output(const QuantOutputTensors& tenso
   rows::check_distinct(*t.scales, "scales", caller);
   rows::check_apart(*t.scales, "scales", *t.q, "q", caller);
   if (t.scale) rows::check_apart(*t.scale, "scale", *t.q, "q", caller);
-  if (t.encode_scale) rows::check_apart(*t.encode_scale, "encode_scale", *t.q, "q", caller);
+  if (t.encode_scale) {
+    rows::check_apart(*t.encode_scale, "encode_scale", *t.q, "q", caller);
+    rows::check_apart(*t.encode_scale, "encode_scale", *t.scales, "scales", caller);
+    if (t.saturated)
+      rows::check_apart(*t.encode_scale, "encode_scale", *t.saturated, "saturated", caller);
+  }
   if (t.saturated) {
     rows::check_apart(*t.q, "q", *t.saturated, "saturated", caller);
     rows::check_apart(*t.scales, "scales", *t.saturated, "saturated", caller);

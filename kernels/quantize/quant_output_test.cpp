@@ -345,6 +345,11 @@ TEST_F(QuantOutput, RefusesTensorsThatDoNotFit) {
             "rms_norm: q and x overlap; they must be apart");
   EXPECT_EQ(refused({.x = x, .quant = {.q = q, .scales = vector(at + 4096, 4)}}),
             "rms_norm: scales and q overlap; they must be apart");
+  const View y = rows(at + 12288, bf16, 4, 64);
+  EXPECT_EQ(
+      refused(
+          {.x = x, .y = y, .quant = {.q = q, .scales = scales, .scale = vector(at + 12288, 1)}}),
+      "rms_norm: scale and y overlap; they must be apart");
   EXPECT_EQ(refused({.x = x, .quant = {.q = q, .scales = vector(at + 8192, 3)}}),
             "rms_norm: scales is f32[3]; it must have 4 groups of 1 element");
   EXPECT_EQ(refused({.x = x, .quant = {.q = rows(at + 4096, bf16, 4, 64), .scales = scales}}),

@@ -292,6 +292,24 @@ TEST_F(Quantize, RefusesWhatItCannotQuantise) {
             "dequantize: scales is f32[3]; it must have 4 groups of 1 element");
 }
 
+TEST_F(Quantize, RefusesToWriteOverTheScaleThatItMultipliesBy) {
+  Buffer memory(device, 4096);
+  const auto at = [&](int offset, Type type, std::vector<std::int64_t> shape) {
+    return make_view(memory.address() + static_cast<std::uint64_t>(offset), type, shape);
+  };
+  try {
+    dequantize(stream,
+               {.q = at(0, e2m1, {4, 64}),
+                .scales = at(512, e4m3, {4, 4}),
+                .decode_scale = at(1024, f32, {1}),
+                .y = at(1024, bf16, {4, 64})},
+               {.format = QuantFormat::nvfp4});
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.message(), "dequantize: decode_scale and y overlap; they must be apart");
+  }
+}
+
 TEST_F(Quantize, RefusesTokensOfMoreElementsThanItCounts) {
   constexpr std::int64_t kElems = (std::int64_t{1} << 30) + 1;
   const QuantizeTensors tensors{

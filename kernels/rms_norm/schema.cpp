@@ -101,7 +101,7 @@ std::vector<Traced> trace(const Arguments& arguments, ptx::Target target) {
 
 constexpr Operator kRmsNorm{
     .schema = {.name = "rms_norm",
-               .version = 1,
+               .version = 2,
                .formula = "y = x / sqrt(mean(x^2) + eps) * (w + weight_bias)",
                .doc = "Root-mean-square normalisation of rows, also as codes with scales.",
                .tensors = kTensors,

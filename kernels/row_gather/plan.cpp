@@ -76,6 +76,8 @@ void check_scale(const RowGatherTensors& t, const rows::Caller& caller) {
   if (!t.row_scale) return;
   rows::check_type(*t.row_scale, "row_scale", f32, caller);
   rows::check_vector(*t.row_scale, "row_scale", t.table.shape[0], caller);
+  rows::check_apart(*t.row_scale, "row_scale", t.out, "out", caller);
+  if (t.bad_ids) rows::check_apart(*t.row_scale, "row_scale", *t.bad_ids, "bad_ids", caller);
 }
 
 void check_rows(const RowGatherTensors& t, const rows::Caller& caller) {

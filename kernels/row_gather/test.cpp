@@ -263,6 +263,23 @@ TEST_F(RowGather, RefusesRowsThatItCannotAdd) {
             "embedding: position_table and out overlap; they must be apart");
 }
 
+TEST_F(RowGather, RefusesToWriteOverWhatItMultipliesBy) {
+  Buffer memory(device, 4096);
+  const auto at = [&](int offset, Type type, std::vector<std::int64_t> shape) {
+    return make_view(memory.address() + static_cast<std::uint64_t>(offset), type, shape);
+  };
+  const RowGatherTensors tensors{.ids = at(0, s32, {4}),
+                                 .table = at(1024, bf16, {3, 8}),
+                                 .row_scale = at(2048, f32, {3}),
+                                 .out = at(2048, bf16, {4, 8})};
+  try {
+    embedding(stream, tensors);
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.message(), "embedding: row_scale and out overlap; they must be apart");
+  }
+}
+
 TEST_F(RowGather, KeepsMissingRowsPositiveAndFreeOfNan) {
   std::vector<double> nan(8, NAN);
   Array table = make_array("table", f32, {1, 8}, nan);

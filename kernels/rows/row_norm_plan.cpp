@@ -99,6 +99,8 @@ struct Checks {
       apart("w", t.w, outputs[i], written[i]);
       apart("bias", t.bias, outputs[i], written[i]);
       apart("extra", t.extra, outputs[i], written[i]);
+      apart("scale", t.quant.scale, outputs[i], written[i]);
+      apart("encode_scale", t.quant.encode_scale, outputs[i], written[i]);
     }
     for (const std::optional<View>& other : {std::optional(t.x), t.y, t.residual, t.residual_out}) {
       if (t.rstd && other && overlap(*t.rstd, *other))

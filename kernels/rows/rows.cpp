@@ -38,7 +38,7 @@ View folded(const View& view, std::string_view which, const Caller& caller) {
   for (std::size_t i = last; i-- > 0;) {
     if (view.shape[i] != 1) {
       bool nests = first || view.stride[i] == rows.stride[0] * rows.shape[0];
-      if (!nests && view.shape[i] != 0) {
+      if (!nests && size(view) != 0) {
         caller.refuse(
             what + " " + to_string(view) +
             " has outer modes that do not fold into rows one stride apart; pass a rank-2 view");

@@ -24,13 +24,12 @@ void require_group(const Group& group, const char* what, const Tracer& tracer, S
               at);
 }
 
-/// Under a condition that differs between warps a group may meet at two instructions, which bar
-/// (barrier.aligned) must not.
+/// Warps of a named group may meet at two instructions, which bar (barrier.aligned) must not.
 void barrier_instruction(const char* does, Group group, const char* what, SourceLoc at) {
   Tracer& tracer = Tracer::current(what, at);
   require_group(group, what, tracer, at);
   tracer.require_converged(what, group.threads == 0 ? Uniformity::block : Uniformity::warp, at);
-  const bool aligned = tracer.divergence() <= Uniformity::block;
+  const bool aligned = group.threads == 0;
   std::vector<ptx::Operand> operands{ptx::imm(group.barrier)};
   if (group.threads > 0) operands.push_back(ptx::imm(group.threads));
   tracer.emit(std::string(aligned ? "bar" : "barrier") + does, std::move(operands), at);

@@ -27,10 +27,24 @@ double finite_max(std::span<const double> values) {
   return largest;
 }
 
+/// What rounds to infinity, and what is larger: half a unit above the type's largest number. Types
+/// of eight bits and less saturate.
+double overflow_of(Type type) {
+  if (type == f16) return 65520;
+  if (type == bf16) return 0x1.ffp+127;
+  if (type == f32) return 0x1.ffffffp+127;
+  return std::numeric_limits<double>::infinity();
+}
+
 /// Whether `out` is acceptable; the ratio of its distance to the bound otherwise goes to `ratio`.
-bool acceptable(double out, double reference, double bound, double& ratio) {
+/// Numbers from `overflow` on may be infinite.
+bool acceptable(double out, double reference, double bound, double overflow, double& ratio) {
   if (std::isnan(reference) || std::isnan(out)) return std::isnan(reference) && std::isnan(out);
   if (out == reference) return true;
+  if (std::isinf(out) && std::signbit(out) == std::signbit(reference) &&
+      std::fabs(reference) + bound >= overflow) {
+    return true;
+  }
   const double distance = std::fabs(out - reference);
   if (bound > 0 && std::isfinite(distance)) ratio = distance / bound;
   if (bound <= 0 || !std::isfinite(distance)) ratio = std::numeric_limits<double>::infinity();
@@ -48,14 +62,14 @@ bool same_bits(const Array& out, const Array& reference, std::size_t index) {
 
 /// The tolerance's rmse: of the whole tensor. `first_wrong` is the element furthest off.
 Comparison compare_rmse(const std::vector<double>& outs, const std::vector<double>& refs,
-                        const Tolerance& tolerance, NanRule nan) {
+                        const Tolerance& tolerance, double overflow, NanRule nan) {
   Comparison result;
   double squares = 0, distances = 0, furthest = -1;
   for (std::size_t i = 0; i < outs.size(); ++i) {
     if (nan == NanRule::skip && std::isnan(refs[i])) continue;
     ++result.compared;
     double unused = 0;
-    if (acceptable(outs[i], refs[i], 0, unused)) {
+    if (acceptable(outs[i], refs[i], 0, overflow, unused)) {
       if (std::isfinite(refs[i])) squares += refs[i] * refs[i];
       continue;
     }
@@ -105,7 +119,8 @@ Comparison compare(const Array& out, const Array& reference, const Tolerance& to
   }
   const std::vector<double> outs = to_doubles(out);
   const std::vector<double> refs = to_doubles(reference);
-  if (tolerance.rmse > 0) return compare_rmse(outs, refs, tolerance, nan);
+  const double overflow = overflow_of(out.type);
+  if (tolerance.rmse > 0) return compare_rmse(outs, refs, tolerance, overflow, nan);
   const bool exact = is_exact(tolerance);
   const bool exact_integers = exact && out.type == reference.type && !is_float(out.type);
   const std::size_t row =
@@ -122,7 +137,7 @@ Comparison compare(const Array& out, const Array& reference, const Tolerance& to
     const double bound =
         tolerance.relative * std::fabs(refs[i]) + tolerance.of_row_max * largest + everywhere;
     double ratio = 0;
-    bool good = acceptable(outs[i], refs[i], bound, ratio);
+    bool good = acceptable(outs[i], refs[i], bound, overflow, ratio);
     if (exact_integers) good = same_bits(out, reference, i);
     if (exact && good && !std::isnan(refs[i])) {
       good = std::signbit(outs[i]) == std::signbit(refs[i]);  // -0 is not 0

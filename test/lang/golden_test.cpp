@@ -211,6 +211,7 @@ TEST(Golden, NamedBarriersAndFences) {
     Group half = named_barrier(64);
     if_(warp_idx() < 2, [&] { barrier(half); });
     if_(warp_idx() >= 2, [&] { barrier_arrive(named_barrier(128)); });
+    barrier(named_barrier(128));
     warp_barrier();
     fence(Scope::gpu);
     barrier();

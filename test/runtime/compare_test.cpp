@@ -50,6 +50,21 @@ TEST(Compare, ABoundMayBeOnTheRootMeanSquareOfAll) {
   EXPECT_EQ(compare(f64({7, 1}), f64({NAN, 1}), {.rmse = 1}, NanRule::skip).wrong, 0);
 }
 
+TEST(Compare, WhatRoundsToInfinityMayBeInfinite) {
+  const auto of = [](Type type, double out, double reference) {
+    return compare(make_array("a", type, {1}, std::vector<double>{out}), f64({reference}),
+                   {.relative = 1e-3})
+        .wrong;
+  };
+  EXPECT_EQ(of(Type::f16, INFINITY, 90000), 0);
+  EXPECT_EQ(of(Type::f16, INFINITY, 65520), 0);
+  EXPECT_EQ(of(Type::f16, INFINITY, 65000), 1);
+  EXPECT_EQ(of(Type::f16, -INFINITY, 90000), 1);
+  EXPECT_EQ(of(Type::f16, 65504, 90000), 1);
+  EXPECT_EQ(of(Type::bf16, INFINITY, 90000), 1);
+  EXPECT_EQ(of(Type::f32, INFINITY, 1e39), 0);
+}
+
 TEST(Compare, WithoutToleranceBitsCount) {
   EXPECT_EQ(compare(f64({0.0}), f64({-0.0}), {}).wrong, 1);
   const Array a = make_array("a", Type::s64, {1}, std::vector<double>{0x1p53});
