@@ -122,7 +122,9 @@ TEST_F(Quantize, TakesStridesAndAlignments) {
 }
 
 TEST_F(Quantize, SaturatesAndKeepsNanWithAGivenScale) {
-  std::vector<double> values{0.0, -0.0, 464, 1e9, INFINITY, -INFINITY, NAN, 0x1p-10};
+  using Limits = std::numeric_limits<double>;
+  std::vector<double> values{
+      0.0, -0.0, 464, 1e9, Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(), 0x1p-10};
   Array x = make_array("x", f32, {1, 8}, values);
   EXPECT_EQ(codes(run(op, {x, one(1)}, {{"format", "fp8_tensor"}}).front()),
             (std::vector<int>{0, 0x80, 0x7e, 0x7e, 0x7e, 0xfe, 0x7f, 0}));
@@ -213,8 +215,9 @@ TEST_F(Quantize, ScalesTilesOfRowsAndColumns) {
       run(back, out, tiles);
     }
   }
-  std::vector<double> values(129U * 256U, 1.0);
-  values[128U * 256U + 200] = static_cast<double>(NAN);  // the tile of one row alone
+  constexpr std::size_t kRows = 129, kColumns = 256;
+  std::vector<double> values(kRows * kColumns, 1.0);
+  values[(kRows - 1) * kColumns + 200] = static_cast<double>(NAN);  // the tile of one row alone
   const std::vector<Array> out = run(op, {make_array("x", bf16, {129, 256}, values)}, tiles);
   EXPECT_TRUE(std::isnan(to_doubles(out[1])[3]));
   EXPECT_FALSE(std::isnan(to_doubles(out[1])[1]));

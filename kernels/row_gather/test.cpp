@@ -88,35 +88,39 @@ TEST_F(RowGather, KeepsAllRowsWhereTheTableIsEmpty) {
 
 TEST_F(RowGather, TakesStridesAndAlignments) {
   for (std::int64_t padding : {1, 4, 8}) {
-    for (std::int64_t offset : {0, 1, 2})
+    for (std::int64_t offset : {0, 1, 2}) {
       run(gather, {random("src", bf16, {9, 96}), ids({5, 4, 3, 7})}, {},
           Placement{.row_padding = padding, .offset_elems = offset});
+    }
   }
 }
 
 TEST_F(RowGather, ConvertsRowsThatAreNotAligned) {
   for (Type table : {bf16, e4m3}) {
-    for (std::int64_t offset : {1, 2})
+    for (std::int64_t offset : {1, 2}) {
       run(embed, {ids({5, 4, -1, 7}), random("table", table, {9, 96})}, {{"out_type", "f32"}},
           Placement{.row_padding = 1, .offset_elems = offset});
+    }
   }
 }
 
 TEST_F(RowGather, CopiesManyRows) {
-  std::vector<double> many;
-  for (int i = 0; i < 300; ++i)
-    many.push_back(i * 7 % 50);
+  std::vector<double> many(300);
+  for (std::size_t i = 0; i < many.size(); ++i)
+    many[i] = static_cast<double>(i * 7 % 50);
   run(gather, {random("src", bf16, {50, 40}), ids(many)});
 }
 
 TEST_F(RowGather, SharesAVocabularyAmongRanks) {
   Array whole = random("table", bf16, {8, 16});
   Array tokens = ids({0, 3, 4, 7, -1, 8});
-  std::vector<double> sum(6 * 16);
+  constexpr std::size_t kTokens = 6, kColumns = 16;
+  constexpr std::ptrdiff_t kPart = 128;  // bytes of a rank
+  std::vector<double> sum(kTokens * kColumns);
   for (int rank = 0; rank < 2; ++rank) {
     Array part = make_array("table", bf16, {4, 16});
-    auto begin = whole.bytes.begin() + rank * 128;
-    part.bytes.assign(begin, begin + 128);
+    auto begin = whole.bytes.begin() + rank * kPart;
+    part.bytes.assign(begin, begin + kPart);
     Array out = run(embed, {tokens, part}, {{"vocab_start", std::to_string(4 * rank)}}).front();
     std::vector<double> values = to_doubles(out);
     for (std::size_t i = 0; i < sum.size(); ++i)
@@ -197,9 +201,10 @@ TEST_F(RowGather, AddsRowsOfOtherTypes) {
 
 TEST_F(RowGather, AddsRowsThatAreNotAligned) {
   for (std::int64_t padding : {1, 4}) {
-    for (std::int64_t offset : {0, 1, 2})
+    for (std::int64_t offset : {0, 1, 2}) {
       run(embed, added(random("table", bf16, {9, 96}), f32, s32), {},
           Placement{.row_padding = padding, .offset_elems = offset});
+    }
   }
 }
 
