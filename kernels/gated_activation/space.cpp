@@ -80,12 +80,7 @@ const tune::Space& row_space(Activation activation) {
 
 rows::RowTile choose_tile(Activation activation, const DeviceProperties& device, const View& rows,
                           int vector_elems, AccessWidth width) {
-  const rows::RowTile tile =
-      rows::choose_row_tile(tile_space(activation, width), device, rows, vector_elems);
-  if (width == AccessWidth::exactly || tile.vector_elems < vector_elems) return tile;
-  return rows::make_row_tile(
-      rows, vector_elems, tile.threads,
-      rows::narrow_accesses(device, bits(rows.type), vector_elems, rows.shape[1], rows.shape[0]));
+  return rows::choose_row_tile(tile_space(activation, width), device, rows, vector_elems);
 }
 
 rows::RowShape choose_row(Activation activation, const DeviceProperties& device, const View& rows,

@@ -138,6 +138,10 @@ TEST_F(GatedActivation, TakesItsOptions) {
 TEST_F(GatedActivation, FoldsOuterModes) {
   Array y = run(silu_and_mul_operator(), {random("x", f16, {2, 3, 64})}).front();
   EXPECT_EQ(y.shape, (std::vector<std::int64_t>{2, 3, 32}));
+  const std::int64_t none[] = {2, 0, 64}, half[] = {2, 0, 32}, strides[] = {64, 64, 1};
+  const GatedTensors empty{.x = make_view(1 << 20, f16, none, strides),
+                           .y = make_view(1 << 21, f16, half)};
+  EXPECT_EQ(plan_gated_activation(DeviceProperties{}, empty).t, 0);
 }
 
 TEST_F(GatedActivation, KeepsNanThroughEveryClamp) {

@@ -26,6 +26,26 @@ class Pooling : public OperatorTest {
     const std::vector<double> all = to_doubles(out);
     return {all.begin() + b * out.shape[1], all.begin() + (b + 1) * out.shape[1]};
   }
+
+  /// By a function call, which does not see the bounds or lengths of the rows of f32.
+  Array pooled(const Array& hidden, const Array& sequences, const PoolingOptions& options) {
+    const bool by_lengths = sequences.name == "lengths";
+    const std::int64_t count = sequences.shape[0];
+    Array out = make_array("out", f32, {by_lengths ? count : count - 1, hidden.shape[1]});
+    Buffer from(device, static_cast<std::int64_t>(hidden.bytes.size()));
+    Buffer numbers(device, static_cast<std::int64_t>(sequences.bytes.size()));
+    Buffer to(device, static_cast<std::int64_t>(out.bytes.size()));
+    from.upload(hidden.bytes);
+    numbers.upload(sequences.bytes);
+    PoolingTensors tensors{.hidden = make_view(from.address(), f32, hidden.shape),
+                           .out = make_view(to.address(), f32, out.shape)};
+    (by_lengths ? tensors.lengths : tensors.cu_seqlens) =
+        make_view(numbers.address(), s32, sequences.shape);
+    pooling(stream, tensors, options);
+    stream.synchronize();
+    to.download(out.bytes);
+    return out;
+  }
 };
 
 TEST_F(Pooling, TakesMeansLastAndFirstRowsOfEveryType) {
@@ -174,26 +194,14 @@ TEST_F(Pooling, TakesStridesAndAlignments) {
   }
 }
 
-/// Where lengths are on the device alone.
 TEST_F(Pooling, GivesZerosForSequencesWithoutRows) {
-  constexpr std::int64_t kColumns = 72;
-  const Array hidden = random("hidden", f32, {3, kColumns});
-  Buffer rows(device, 4096), lengths(device, 64), out(device, 4096);
-  rows.upload(hidden.bytes);
-  lengths.upload(bounds({0, 0, 3, 3}).bytes);
+  const Array hidden = random("hidden", f32, {3, 72});
+  const std::vector<double> zeros(72, 0.0);
   for (PoolingMode mode : {PoolingMode::mean, PoolingMode::last, PoolingMode::cls}) {
-    const std::int64_t shape[] = {3, kColumns}, ends[] = {4};
-    pooling(stream,
-            {.hidden = make_view(rows.address(), f32, shape),
-             .cu_seqlens = make_view(lengths.address(), s32, ends),
-             .out = make_view(out.address(), f32, shape)},
-            {.mode = mode, .normalize = true});
-    stream.synchronize();
-    Array written = hidden;
-    out.download(written.bytes);
-    EXPECT_EQ(row(written, 0), std::vector<double>(kColumns, 0.0));
-    EXPECT_NE(row(written, 1), std::vector<double>(kColumns, 0.0));
-    EXPECT_EQ(row(written, 2), std::vector<double>(kColumns, 0.0));
+    const Array out = pooled(hidden, bounds({0, 0, 3, 3}), {.mode = mode, .normalize = true});
+    EXPECT_EQ(row(out, 0), zeros);
+    EXPECT_NE(row(out, 1), zeros);
+    EXPECT_EQ(row(out, 2), zeros);
   }
 }
 
@@ -225,27 +233,16 @@ TEST_F(Pooling, AddsUpManyLengths) {
   run_schedules(op, {random("hidden", f32, {9, 2100}), lengths({4, 5})}, {{"mode", "cls"}});
 }
 
-/// Where lengths are on the device alone, those below 0 are empty sequences.
+/// Those below 0 are empty sequences.
 TEST_F(Pooling, GivesZerosForLengthsBelowOne) {
-  constexpr std::int64_t kColumns = 72;
-  const Array hidden = random("hidden", f32, {4, kColumns});
-  Buffer rows(device, 4096), counts(device, 64), out(device, 4096);
-  rows.upload(hidden.bytes);
-  counts.upload(lengths({-3, 3, 0, 1}).bytes);
+  const Array hidden = random("hidden", f32, {4, 72});
+  const std::vector<double> zeros(72, 0.0);
   for (PoolingMode mode : {PoolingMode::mean, PoolingMode::last, PoolingMode::cls}) {
-    const std::int64_t shape[] = {4, kColumns}, count[] = {4};
-    pooling(stream,
-            {.hidden = make_view(rows.address(), f32, shape),
-             .lengths = make_view(counts.address(), s32, count),
-             .out = make_view(out.address(), f32, shape)},
-            {.mode = mode});
-    stream.synchronize();
-    Array written = hidden;
-    out.download(written.bytes);
-    EXPECT_EQ(row(written, 0), std::vector<double>(kColumns, 0.0));
-    EXPECT_NE(row(written, 1), std::vector<double>(kColumns, 0.0));
-    EXPECT_EQ(row(written, 2), std::vector<double>(kColumns, 0.0));
-    EXPECT_EQ(row(written, 3), row(hidden, 3));
+    const Array out = pooled(hidden, lengths({-3, 3, 0, 1}), {.mode = mode});
+    EXPECT_EQ(row(out, 0), zeros);
+    EXPECT_NE(row(out, 1), zeros);
+    EXPECT_EQ(row(out, 2), zeros);
+    EXPECT_EQ(row(out, 3), row(hidden, 3));
   }
 }
 

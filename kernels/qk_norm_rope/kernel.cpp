@@ -258,14 +258,14 @@ class QkKernel {
     std::vector<Fragment> others = weights;
     for (const std::optional<Fragment>& number : {position, slot_number})
       if (number) others.push_back(*number);
-    if (!others.empty()) loaded_together(stored_of(heads), others);
+    loaded_together(stored_of(heads), others);
   }
 
   /// So are the angles.
   void load_before(const std::vector<std::vector<Piece>>& heads, const RopeTurn& turn) const {
     std::vector<Fragment> angles = turn.cosines;
     angles.insert(angles.end(), turn.sines.begin(), turn.sines.end());
-    if (!angles.empty()) loaded_together(stored_of(heads), angles);
+    loaded_together(stored_of(heads), angles);
   }
 
   static std::vector<Fragment> stored_of(const std::vector<std::vector<Piece>>& heads) {

@@ -20,6 +20,11 @@ Value rows_of_expert(const Tensor& tokens, const Value& expert) {
   return tokens(expert).load({.read_only = true});
 }
 
+/// Of nvfp4. Nothing that is written may be behind it, so that one load serves all accesses.
+std::optional<Value> decode_scale(const std::optional<Tensor>& decode) {
+  return decode ? std::optional((*decode)(0).load({.read_only = true})) : std::nullopt;
+}
+
 class QuantizeKernel {
  public:
   /// Clipped groups are added to `saturated`, if it is there; rows from `count` on are left alone.
@@ -239,15 +244,6 @@ Traced QuantizePlan::trace(ptx::Target target) const {
                            ScalarArg{f32, {}}, count, saturated_arg, tokens_arg);
 }
 
-namespace {
-
-/// Of nvfp4. Nothing that is written may be behind it, so that one load serves all accesses.
-std::optional<Value> decode_scale(const std::optional<Tensor>& decode) {
-  return decode ? std::optional((*decode)(0).load({.read_only = true})) : std::nullopt;
-}
-
-}  // namespace
-
 Traced DequantizePlan::trace(ptx::Target target) const {
   const bool fp8 = !is_mx(coding.format) && coding.format != QuantFormat::nvfp4;
   const TraceOptions options{.name = "dequantize_" +
@@ -266,13 +262,13 @@ Traced DequantizePlan::trace_flat(const TraceOptions& options) const {
     Value first =
         block_idx().x.to(u32) * (tile.threads * tile.accesses) + linear_thread_idx().to(u32);
     Value count = to_value(y.shape()[0].value()).to(u32);
-    std::vector<Fragment> codes, stored;
+    std::vector<Fragment> codes, stored;  // all on their way before the first is used
     for (int j = 0; j < tile.accesses; ++j) {
       Value access = first + j * tile.threads;
       codes.push_back(load_if(access < count, q(access, 0), tile.vector_elems));
       stored.push_back(load_if(access < count, scales(access / per_group, 0), 1));
     }
-    if (tile.accesses > 1) loaded_together(std::span(codes).first(1), std::span(codes).subspan(1));
+    loaded_together(std::span(codes).first(1), std::span(codes).subspan(1));
     const std::optional<Value> all = decode_scale(decode);
     for (int j = 0; j < tile.accesses; ++j) {
       const auto at = static_cast<std::size_t>(j);

@@ -2,6 +2,7 @@
 // The host side of quantize and dequantize: checks, the threads of a group, access widths.
 #include "kernels/quantize/block2d.h"
 #include "kernels/quantize/codes_of_batch.h"
+#include "kernels/quantize/quant_output.h"
 #include "kernels/quantize/quantize.h"
 #include "kernels/quantize/tensor_scale.h"
 #include "kernels/rows/row_arg.h"
@@ -109,14 +110,7 @@ void check_scales(const QuantizeTensors& t, const QuantizeOptions& options,
   check_given(t.encode_scale, "encode_scale", QuantFormat::nvfp4, options.format, caller);
   check_fp8(coding_of(options, t.q.type, t.scales.type), options.floor, caller);
   check_saturated(t.saturated, options.format, caller);
-  for (const auto& [which, view] : {std::pair{"x", &t.x}, {"q", &t.q}, {"scales", &t.scales}}) {
-    if (t.saturated) rows::check_apart(*view, which, *t.saturated, "saturated", caller);
-  }
-  if (t.encode_scale) {
-    rows::check_apart(*t.encode_scale, "encode_scale", t.scales, "scales", caller);
-    if (t.saturated)
-      rows::check_apart(*t.encode_scale, "encode_scale", *t.saturated, "saturated", caller);
-  }
+  if (t.saturated) rows::check_apart(t.x, "x", *t.saturated, "saturated", caller);
   if (!t.tokens_per_expert) return;
   rows::check_apart(*t.tokens_per_expert, "tokens_per_expert", t.q, "q", caller);
   rows::check_apart(*t.tokens_per_expert, "tokens_per_expert", t.scales, "scales", caller);
@@ -184,11 +178,8 @@ QuantizePlan plan_quantize(const DeviceProperties& device, const QuantizeTensors
   check_scales(t, options, caller);
   t.scales = experts ? scales_of_batch(t.scales, coding, t.q, caller)
                      : scales_view(t.scales, coding, t.q, caller);
-  rows::check_distinct(t.scales, "scales", caller);
-  rows::check_apart(t.scales, "scales", t.q, "q", caller);
+  check_code_memory({t.q, t.scales, t.scale, t.encode_scale, t.saturated}, caller);
   rows::check_apart(t.scales, "scales", t.x, "x", caller);
-  if (t.scale) rows::check_apart(*t.scale, "scale", t.q, "q", caller);
-  if (t.encode_scale) rows::check_apart(*t.encode_scale, "encode_scale", t.q, "q", caller);
   plan.scale_is_found = options.format == QuantFormat::fp8_tensor && !t.scale;
   if (plan.scale_is_found) t.scale = tensors.scales;
   const std::int64_t h = rows::row_elems(t.x);

@@ -8,6 +8,7 @@
 #include "tilewright/buffer.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tilewright {
 namespace {
@@ -83,6 +84,20 @@ void plan_codes(QuantOutputPlan& plan, const QuantOutputOptions& options, const 
 
 }  // namespace
 
+void check_code_memory(const QuantOutputTensors& t, const rows::Caller& caller) {
+  rows::check_distinct(*t.scales, "scales", caller);
+  rows::check_apart(*t.scales, "scales", *t.q, "q", caller);
+  if (t.scale) rows::check_apart(*t.scale, "scale", *t.q, "q", caller);
+  const std::pair<const std::optional<View>*, const char*> written[] = {
+      {&t.q, "q"}, {&t.scales, "scales"}, {&t.saturated, "saturated"}};
+  for (const auto& [view, which] : written) {
+    if (t.encode_scale && *view)
+      rows::check_apart(*t.encode_scale, "encode_scale", **view, which, caller);
+    if (t.saturated && view != &t.saturated)
+      rows::check_apart(**view, which, *t.saturated, "saturated", caller);
+  }
+}
+
 std::optional<QuantOutputPlan> plan_quant_output(const QuantOutputTensors& tensors,
                                                  const QuantOutputOptions& options,
                                                  const View& rows, const rows::Caller& caller) {
@@ -102,20 +117,8 @@ std::optional<QuantOutputPlan> plan_quant_output(const QuantOutputTensors& tenso
   config.h = rows::row_elems(rows);
   config.group = group_elems(coding.format, config.h, coding.group);
   rows::check_distinct(*t.q, "q", caller);
-  rows::check_distinct(*t.scales, "scales", caller);
-  rows::check_apart(*t.scales, "scales", *t.q, "q", caller);
-  if (t.scale) rows::check_apart(*t.scale, "scale", *t.q, "q", caller);
-  if (t.encode_scale) {
-    rows::check_apart(*t.encode_scale, "encode_scale", *t.q, "q", caller);
-    rows::check_apart(*t.encode_scale, "encode_scale", *t.scales, "scales", caller);
-    if (t.saturated)
-      rows::check_apart(*t.encode_scale, "encode_scale", *t.saturated, "saturated", caller);
-  }
-  if (t.saturated) {
-    rows::check_apart(*t.q, "q", *t.saturated, "saturated", caller);
-    rows::check_apart(*t.scales, "scales", *t.saturated, "saturated", caller);
-    plan.args.saturated = tensor_arg(*t.saturated);
-  }
+  check_code_memory(t, caller);
+  if (t.saturated) plan.args.saturated = tensor_arg(*t.saturated);
   plan.floor = coding.floor;
   if (t.scale) plan.args.scale = tensor_arg(*t.scale);
   if (t.encode_scale) plan.args.encode_scale = tensor_arg(*t.encode_scale);

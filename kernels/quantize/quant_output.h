@@ -61,6 +61,10 @@ struct QuantTraceArgs {
 };
 QuantTraceArgs trace_args(const std::optional<QuantOutputPlan>& plan);
 
+/// Refuses q, scales and saturated that overlap each other, encode_scale, or (q) scale, and scales
+/// whose elements do. Pre: q and scales are there.
+void check_code_memory(const QuantOutputTensors& tensors, const rows::Caller& caller);
+
 /// Nothing without q. `rows` has q's shape folded to [T, H], and the operator's type; or, as q then
 /// does, [E, T, H]: a batch, whose matrices have scales of their own each (fp8_tensor: one for
 /// all). Throws Error(user) for what quantize refuses, and for scales that overlap q.

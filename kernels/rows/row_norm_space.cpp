@@ -38,19 +38,22 @@ constexpr std::array<tune::Knob, 6> kBlocksKnobs{{{"threads", kThreads},
                                                   {"parts", kParts}}};
 constexpr std::array<tune::Reducible, 2> kReducible{{{"T", 67}, {"V", 1000}}};
 
+std::int64_t accesses_of(const tune::Key& key) { return ceil_div(key[1], key[2]); }
+std::int64_t access_bits(const tune::Key& key) { return key[0] * key[2]; }
+int most_accesses(const tune::Key& key) { return max_accesses(key[3], access_bits(key)); }
 /// By the row alone: its sum has another order then.
-bool is_looped(std::int64_t accesses, int most_accesses) {
-  return ceil_div(accesses, kMaxThreads) > most_accesses;
+bool is_looped(const tune::Key& key) {
+  return ceil_div(accesses_of(key), kMaxThreads) > most_accesses(key);
 }
 
 /// With few rows a thread waits for memory once and adds least on the way to the sum. With many,
 /// two accesses a thread were best on an H200 where they come out even, else four: measured over
 /// H = 2048, 4096, 7168, 8192 with 64 and 32768 rows. Narrow accesses are more, up to 16 bytes:
 /// 16384 rows of 4097 bf16 took rms_norm 127 us with seven elements a thread, 184 us with five.
-std::int64_t standard_threads(std::int64_t accesses, std::int64_t access_bits, bool few) {
+std::int64_t standard_threads(std::int64_t accesses, std::int64_t bits_of_access, bool few) {
   const std::int64_t power = power_of_two_from(accesses);
   if (accesses <= kWarp) return power;
-  const std::int64_t narrow = std::max<std::int64_t>(kWideBits / access_bits, 1);
+  const std::int64_t narrow = std::max<std::int64_t>(kWideBits / bits_of_access, 1);
   const std::int64_t each = few ? 1 : narrow;
   const std::int64_t even = ceil_div(ceil_div(accesses, each), kWarp) * kWarp;
   const std::int64_t threads = few || narrow > 1 ? even : accesses == power ? power / 2 : power / 4;
@@ -61,11 +64,10 @@ std::int64_t standard_threads(std::int64_t accesses, std::int64_t access_bits, b
 tune::Config standard_blocks(const DeviceProperties& device, const tune::Key& key) {
   constexpr int kThreadsOfManyRows = 128;
   const auto [bits, h, access, operands, rows, f, g, i] = key;
-  const std::int64_t accesses = ceil_div(h, access);
-  if (is_looped(accesses, max_accesses(operands, bits * access)))
-    return {kMaxThreads, 1, 1, 0, 0, 1};
+  const std::int64_t accesses = accesses_of(key);
+  if (is_looped(key)) return {kMaxThreads, 1, 1, 0, 0, 1};
   const auto threads = static_cast<int>(
-      standard_threads(accesses, bits * access, rows <= kFewRows * device.sm_count));
+      standard_threads(accesses, access_bits(key), rows <= kFewRows * device.sm_count));
   if (threads > kWarp) return {threads, 1, 1, 0, 0, 1};
   const bool many = rows * threads > std::int64_t{device.sm_count} * kWarp;
   return {threads, (many ? kThreadsOfManyRows : kWarp) / threads, 1, 0, 0, 1};
@@ -79,12 +81,10 @@ tune::Config standard_number_blocks(const DeviceProperties& device, const tune::
   constexpr std::int64_t kWorthABlock = 128;  // threads
   const auto [bits, h, access, operands, rows, f, g, i] = key;
   tune::Config config = standard_blocks(device, key);
-  const std::int64_t accesses = ceil_div(h, access);
-  const bool narrow = bits * access < kWideBits;
+  const std::int64_t accesses = accesses_of(key);
+  const bool narrow = access_bits(key) < kWideBits;
   const bool some = rows > kFewRows * device.sm_count && rows <= kSomeRows * device.sm_count;
-  if (!some || narrow || accesses < 2 * kWorthABlock ||
-      is_looped(accesses, max_accesses(operands, bits * access)))
-    return config;
+  if (!some || narrow || accesses < 2 * kWorthABlock || is_looped(key)) return config;
   const std::int64_t threads = std::max(power_of_two_from(accesses) / 4, kWorthABlock);
   config[0] = static_cast<int>(std::min<std::int64_t>(threads, kMaxThreads));
   config[3] = operands > 1 ? static_cast<int>(WeightLoads::early) : 0;
@@ -99,7 +99,7 @@ tune::Config standard_part_blocks(const DeviceProperties& device, const tune::Ke
   constexpr int kBlocksOfRow = 4;
   constexpr std::int64_t kWorthParts = 640;  // accesses
   const auto [bits, h, access, operands, rows, f, g, i] = key;
-  const std::int64_t accesses = ceil_div(h, access);
+  const std::int64_t accesses = accesses_of(key);
   const std::int64_t threads = ceil_div(ceil_div(accesses, kBlocksOfRow), kWarp) * kWarp;
   const bool few = 2 * rows * kBlocksOfRow <= device.sm_count;
   if (!few || accesses < kWorthParts || threads > kMaxThreads)
@@ -132,21 +132,22 @@ tune::Config standard_code_blocks(const DeviceProperties& device, const tune::Ke
   constexpr std::int64_t kManyBlocks = 4;  // of a multiprocessor
   const auto [bits, h, access, operands, rows, f, g, i] = key;
   tune::Config config = standard_blocks(device, key);
-  const std::int64_t accesses = ceil_div(h, access);
+  const std::int64_t accesses = accesses_of(key);
   const bool many = rows > device.sm_count * kManyBlocks;
-  if (config[0] <= kWarp || is_looped(accesses, max_accesses(operands, bits * access)) || !many)
-    return config;
+  if (config[0] <= kWarp || is_looped(key) || !many) return config;
   config[0] = code_threads(accesses);
   if (operands > 1) config[3] = static_cast<int>(WeightLoads::early);
   return config;
 }
 
 /// A warp's part of a row takes a power of two of its lanes.
-bool valid_threads(std::int64_t accesses, int most_accesses, int threads) {
+bool valid_threads(const tune::Key& key, int threads) {
   if (threads < 1 || threads > kMaxThreads) return false;
   if (threads < kWarp ? (threads & (threads - 1)) != 0 : threads % kWarp != 0) return false;
-  if (is_looped(accesses, most_accesses)) return threads == kMaxThreads;
-  return threads <= power_of_two_from(accesses) && ceil_div(accesses, threads) <= most_accesses;
+  if (is_looped(key)) return threads == kMaxThreads;
+  const std::int64_t accesses = accesses_of(key);
+  return threads <= power_of_two_from(accesses) &&
+         ceil_div(accesses, threads) <= most_accesses(key);
 }
 
 /// Rows share a block of whole warps, or take turns, where each has at most one warp; turns load
@@ -154,16 +155,14 @@ bool valid_threads(std::int64_t accesses, int most_accesses, int threads) {
 bool valid_blocks(const DeviceProperties&, const tune::Key& key, const tune::Config& config) {
   const auto [bits, h, access, operands, rows, f, g, i] = key;
   const auto [threads, together, turns, late, resident, parts, j, k] = config;
-  const std::int64_t accesses = ceil_div(h, access);
-  const int most = max_accesses(operands, bits * access);
-  if (!valid_threads(accesses, most, threads)) return false;
+  if (!valid_threads(key, threads)) return false;
   if (together < 1 || turns < 1 || turns > 1024 || late < 0 || late > 2) return false;
   const std::int64_t all = std::int64_t{together} * threads;
   if (all > kMaxThreads || all % kWarp != 0) return false;
   if (together * turns > 1 && threads > kWarp) return false;
   if (resident < 0 || resident * all > kMaxThreadsOfSm) return false;
   if (parts != 1) return false;
-  if (is_looped(accesses, most)) return together == 1 && turns == 1 && late == 0;
+  if (is_looped(key)) return together == 1 && turns == 1 && late == 0;
   if (operands == 1 && late > 0) return false;  // there are no weights
   return turns == 1 || (late == 0 && turns <= rows);
 }
@@ -172,25 +171,21 @@ bool valid_blocks(const DeviceProperties&, const tune::Key& key, const tune::Con
 bool valid_part_blocks(const DeviceProperties& device, const tune::Key& key,
                        const tune::Config& config) {
   constexpr std::size_t kPartsKnob = 5;
-  const auto [bits, h, access, operands, rows, f, g, i] = key;
   const int threads = config[0], parts = config[kPartsKnob];
   tune::Config whole = config;
   whole[kPartsKnob] = 1;
   if (parts < 1 || !valid_blocks(device, key, whole)) return false;
-  const std::int64_t accesses = ceil_div(h, access);
   return parts == 1 ||
-         (threads > kWarp && !is_looped(accesses, max_accesses(operands, bits * access)) &&
-          ceil_div(accesses, threads) % parts == 0);
+         (threads > kWarp && !is_looped(key) && ceil_div(accesses_of(key), threads) % parts == 0);
 }
 
 tune::Config unmerged(const DeviceProperties&, const tune::Key&) { return {0}; }
 
 /// The means of equal shares merge: of whole groups, or of a part that has no access left over.
 bool valid_merged(const DeviceProperties&, const tune::Key& key, const tune::Config& config) {
-  const auto [bits, h, access, operands, e, f, g, i] = key;
-  const std::int64_t accesses = ceil_div(h, access);
+  const std::int64_t accesses = accesses_of(key);
   if (config[0] == 0) return true;
-  if (config[0] != 1 || is_looped(accesses, max_accesses(operands, bits * access))) return false;
+  if (config[0] != 1 || is_looped(key)) return false;
   return accesses % kWarp == 0 || (accesses < kWarp && accesses == power_of_two_from(accesses));
 }
 

@@ -11,7 +11,6 @@ namespace {
 constexpr std::array<tune::KeySpec, 4> kKeys{
     {{"bits"}, {"access"}, {"columns", tune::Match::nearest}, {"rows", tune::Match::nearest}}};
 constexpr std::array kThreads{32, 64, 128, 256, 512};
-constexpr int kMostNarrowAccesses = 8;
 constexpr std::array kOne{1};
 constexpr std::array kAccesses{1, 2, 4, 8};
 constexpr std::array<tune::Knob, 2> kSingle{{{"threads", kThreads}, {"accesses", kOne}}};
@@ -23,13 +22,28 @@ constexpr std::array<tune::Reducible, 2> kReducible{{{"T", 67}, {"V", 1000}}};
 /// One access a thread in blocks of 128 threads reached the bandwidth of a copy on an H200.
 tune::Config standard(const DeviceProperties&, const tune::Key&) { return {128, 1}; }
 
+/// Of a thread, where the alignment leaves narrow ones: up to 16 bytes and 8 accesses, if there are
+/// many elements; 1 where an access has 16 bytes. One element a thread took silu_and_mul of 16384
+/// rows of 2 x 4097 bf16 three times as long as a copy on an H200 (peers_before.json).
+int narrow_accesses(const DeviceProperties& device, const tune::Key& key) {
+  constexpr std::int64_t kMost = 8;
+  constexpr std::int64_t kWideBits = 128, kManyThreads = 512;  // of a multiprocessor
+  const auto [bits, access, columns, rows, e, f, g, h] = key;
+  const std::int64_t along = ceil_div(columns, access);
+  std::int64_t accesses = std::max<std::int64_t>(kWideBits / (access * bits), 1);
+  while (accesses > 1 &&
+         (accesses > along || along * rows / accesses < kManyThreads * device.sm_count))
+    accesses /= 2;
+  return static_cast<int>(std::min<std::int64_t>(accesses, kMost));
+}
+
 /// Rows that an index names come faster two accesses at a time, once every multiprocessor has many
 /// blocks (gather_accesses.json).
 tune::Config standard_several(const DeviceProperties& device, const tune::Key& key) {
   constexpr int kBlock = 128;
   constexpr std::int64_t kManyBlocks = 16;  // of a multiprocessor
   const auto [bits, access, columns, rows, e, f, g, h] = key;
-  const int narrow = narrow_accesses(device, bits, access, columns, rows);
+  const int narrow = narrow_accesses(device, key);
   if (narrow > 1) return {kBlock, narrow};
   const std::int64_t blocks = ceil_div(columns, access * kBlock) * rows;
   const bool whole = columns > access * kBlock;
@@ -66,17 +80,6 @@ bool valid_narrowed(const DeviceProperties&, const tune::Key& key, const tune::C
 
 }  // namespace
 
-int narrow_accesses(const DeviceProperties& device, std::int64_t bits, std::int64_t access,
-                    std::int64_t columns, std::int64_t rows) {
-  constexpr std::int64_t kWideBits = 128, kManyThreads = 512;  // of a multiprocessor
-  const std::int64_t along = ceil_div(columns, access);
-  std::int64_t accesses = std::max<std::int64_t>(kWideBits / (access * bits), 1);
-  while (accesses > 1 &&
-         (accesses > along || along * rows / accesses < kManyThreads * device.sm_count))
-    accesses /= 2;
-  return static_cast<int>(std::min<std::int64_t>(accesses, kMostNarrowAccesses));
-}
-
 tune::Space row_tile_space(std::string_view name, TileAccesses accesses) {
   switch (accesses) {
     case TileAccesses::one:
@@ -91,9 +94,12 @@ tune::Space row_tile_space(std::string_view name, TileAccesses accesses) {
 
 RowTile choose_row_tile(const tune::Space& space, const DeviceProperties& device,
                         const View& matrix, int vector_elems) {
-  const tune::Config config = tune::choose(
-      space, device, {bits(matrix.type), vector_elems, matrix.shape[1], matrix.shape[0]});
-  if (space.knobs.data() == kNarrowed.data()) return make_row_tile(matrix, config[1], config[0], 1);
+  const tune::Key key{bits(matrix.type), vector_elems, matrix.shape[1], matrix.shape[0]};
+  const tune::Config config = tune::choose(space, device, key);
+  if (space.knobs.data() == kNarrowed.data()) {
+    const int accesses = config[1] == vector_elems ? narrow_accesses(device, key) : 1;
+    return make_row_tile(matrix, config[1], config[0], accesses);
+  }
   return make_row_tile(matrix, vector_elems, config[0], config[1]);
 }
 

@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 namespace tilewright::cli {
@@ -64,8 +65,9 @@ DeviceProperties properties_of(const std::string& gpu) {
   return gpu.starts_with("cuda:") ? Device::open(gpu).properties() : known_gpu(gpu);
 }
 
-/// With the outputs that may be an input, and have its shape and type, in its place.
-Arguments in_place(Arguments arguments) {
+/// With the outputs that may be an input, and have its shape and type, in its place, if there are.
+std::optional<Arguments> in_place(Arguments arguments) {
+  bool any = false;
   for (const TensorSpec& out : arguments.schema().tensors) {
     if (out.may_alias.empty()) continue;
     const View* apart = arguments.find(out.name);
@@ -73,9 +75,11 @@ Arguments in_place(Arguments arguments) {
     if (apart == nullptr || in == nullptr) continue;
     View same = *apart;
     same.address = in->address;
-    if (same == *in) arguments.set(out.name, same);
+    if (same != *in) continue;
+    arguments.set(out.name, same);
+    any = true;
   }
-  return arguments;
+  return any ? std::optional(std::move(arguments)) : std::nullopt;
 }
 
 /// Launches one problem, in place, too, on a device that only notes its kernels.
@@ -86,9 +90,10 @@ void launch(const Program& program, const CompileRequest& request, const Offline
   const Arguments arguments =
       tune::unplaced_arguments(tune::make_problem_shapes(op, work.problem), {});
   const Stream stream = Stream::default_of(compiler.device());
+  const std::optional<Arguments> same_memory = in_place(arguments);
   const auto launch_both = [&] {
     op.launch(compiler.device(), stream, arguments);
-    op.launch(compiler.device(), stream, in_place(arguments));
+    if (same_memory) op.launch(compiler.device(), stream, *same_memory);
   };
   launch_both();
   if (!request.dependent) return;

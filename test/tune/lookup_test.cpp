@@ -42,6 +42,14 @@ constexpr std::string_view kText =
     "toy h=4160 rows=1 : threads=128 early=0 : 8.00 us, standard 8.00 us\n";
 constexpr ShippedFile kShipped{"tuned/Big.tuned", kText};
 
+/// Of records, one a line.
+Library library_of(const std::string& records) {
+  const std::string text =
+      "tilewright tuned 1\ndevice Big\nmeasured driver 1, commit a\n" + records;
+  const ShippedFile file{"tuned/Big.tuned", text};
+  return Library({&file, 1}, "");
+}
+
 Library shipped_library() { return Library({&kShipped, 1}, ""); }
 
 /// A directory with one file of records.
@@ -95,11 +103,8 @@ TEST(Lookup, HasNothingBeyondAFactorOfEight) {
 }
 
 TEST(Lookup, TakesAFactorOfEightOfAnyNumber) {  // log2(40) - log2(5) is above 3 in doubles
-  const std::string text =
-      "tilewright tuned 1\ndevice Big\nmeasured driver 1, commit a\n"
-      "toy h=4096 rows=5 : threads=32 early=1 : 2.00 us, standard 2.50 us\n";
-  const ShippedFile file{"tuned/Big.tuned", text};
-  const Library library({&file, 1}, "");
+  const Library library =
+      library_of("toy h=4096 rows=5 : threads=32 early=1 : 2.00 us, standard 2.50 us\n");
   EXPECT_TRUE(library.find(kSpace, big_device(), {4096, 40}).has_value());
   EXPECT_EQ(library.find(kSpace, big_device(), {4096, 41}), std::nullopt);
 }
@@ -109,11 +114,8 @@ TEST(Lookup, CountsTheDistancesOfAllKeysTogether) {
       {{"columns", Match::nearest}, {"rows", Match::nearest}}};
   static constexpr Space kWide{
       .name = "wide", .keys = kBoth, .knobs = kKnobs, .standard = standard, .valid = valid};
-  const std::string text =
-      "tilewright tuned 1\ndevice Big\nmeasured driver 1, commit a\n"
-      "wide columns=2048 rows=1024 : threads=32 early=1 : 2.00 us, standard 2.50 us\n";
-  const ShippedFile file{"tuned/Big.tuned", text};
-  const Library library({&file, 1}, "");
+  const Library library =
+      library_of("wide columns=2048 rows=1024 : threads=32 early=1 : 2.00 us, standard 2.50 us\n");
   EXPECT_TRUE(library.find(kWide, big_device(), {4096, 4096}).has_value());
   EXPECT_TRUE(library.find(kWide, big_device(), {256, 1024}).has_value());
   EXPECT_EQ(library.find(kWide, big_device(), {8192, 4096}), std::nullopt);
