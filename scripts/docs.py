@@ -13,7 +13,7 @@ a field or counter of a row ("name", "time_us", "bytes_per_second", ...), SCALE 
 Python's ("" or ".2f" or ".1%"). A row that lacks a field shows a dash. Below the table stands where it
 was measured. What an operator gains over its peers, by a file that a script of bench/peers wrote, stands between
 
-    <!-- gains: FILE -->
+    <!-- gains: FILE[,FILE...][ by rows] -->
     <!-- end of gains -->
 
 and code between
@@ -37,7 +37,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = re.compile(
     r"(<!-- results: (?P<file>\S+)(?: filter (?P<filter>\S+))? columns (?P<columns>.*?) -->\n)"
     r".*?(<!-- end of results -->)", re.S)
-GAINS = re.compile(r"(<!-- gains: (?P<file>\S+) -->\n).*?(<!-- end of gains -->)", re.S)
+GAINS = re.compile(r"(<!-- gains: (?P<files>\S+)(?P<by_rows> by rows)? -->\n).*?(<!-- end of gains -->)", re.S)
 CODE = re.compile(
     r"(<!-- code: (?P<file>\S+) (?P<region>\S+) -->\n).*?(<!-- end of code -->)", re.S)
 
@@ -87,25 +87,34 @@ def geometric_mean(rows, field):
 
 
 def gains(match):
-    """One row an operator of a file of bench/peers, and one of all: how much faster than the fastest peer of each point,
-    and how much faster a copy of as many bytes would be."""
-    path = ROOT / "bench" / "results" / match["file"]
-    if not path.exists():
-        return f"\nNot measured yet: `bench/results/{match['file']}` does not exist.\n\n"
-    results = json.loads(path.read_text())
-    by_operator = {}
-    for row in results["benchmarks"]:
-        if "gain" not in row:
-            return "\nNot measured yet.\n\n"
-        by_operator.setdefault(row["name"].partition(" ")[0], []).append(row)
-    lines = ["| operator | points | geometric mean | of a copy's | below 0.99 | least | at |", "|---|---|---|---|---|---|---|"]
-    for operator, rows in [*by_operator.items(), ("all", results["benchmarks"])]:
-        least = min(rows, key=lambda row: row["gain"])
-        attainable = geometric_mean(rows, "attainable") if all("attainable" in row for row in rows) else None
-        lines.append(f"| {operator} | {len(rows)} | {geometric_mean(rows, 'gain'):.3f} | "
-                     f"{f'{attainable:.3f}' if attainable else '—'} | {sum(row['gain'] < 0.99 for row in rows)} | "
+    """One row an operator, or a number of rows, of files of bench/peers, and one of all: how much faster than the fastest
+    peer of each point, and how much faster a copy of as many bytes would be."""
+    rows, measured = [], []
+    for file in match["files"].split(","):
+        path = ROOT / "bench" / "results" / file
+        if not path.exists():
+            return f"\nNot measured yet: `bench/results/{file}` does not exist.\n\n"
+        results = json.loads(path.read_text())
+        rows += results["benchmarks"]
+        measured.append(measured_on(results["context"]))
+    if any("gain" not in row for row in rows):
+        return "\nNot measured yet.\n\n"
+    groups = {}
+    for row in rows:
+        operator, _, problem = row["name"].partition(" ")
+        size = re.match(r"T=(\d+)", problem)
+        groups.setdefault(int(size[1]) if match["by_rows"] and size else operator, []).append(row)
+    if match["by_rows"]:
+        groups = dict(sorted(groups.items(), key=lambda group: (isinstance(group[0], str), group[0])))
+    lines = [f"| {'rows' if match['by_rows'] else 'operator'} | points | geometric mean | of a copy's | below 0.99 | least | at |",
+             "|---|---|---|---|---|---|---|"]
+    for group, rows_of in [*groups.items(), ("all", rows)]:
+        least = min(rows_of, key=lambda row: row["gain"])
+        attainable = geometric_mean(rows_of, "attainable") if all("attainable" in row for row in rows_of) else None
+        lines.append(f"| {group} | {len(rows_of)} | {geometric_mean(rows_of, 'gain'):.3f} | "
+                     f"{f'{attainable:.3f}' if attainable else '—'} | {sum(row['gain'] < 0.99 for row in rows_of)} | "
                      f"{least['gain']:.2f} | {least['name']} ({least['peer']}) |")
-    return "\n" + "\n".join(lines) + f"\n\nMeasured on: {measured_on(results['context'])}.\n\n"
+    return "\n" + "\n".join(lines) + f"\n\nMeasured on: {'; '.join(dict.fromkeys(measured))}.\n\n"
 
 
 def code(match):
@@ -134,7 +143,7 @@ def main():
             new = subprocess.run([program, "list", "--markdown"], check=True, text=True,
                                  stdout=subprocess.PIPE).stdout
         new = RESULTS.sub(lambda match: match[1] + table(match) + match[5], new)
-        new = GAINS.sub(lambda match: match[1] + gains(match) + match[3], new)
+        new = GAINS.sub(lambda match: match[1] + gains(match) + match[4], new)
         new = CODE.sub(lambda match: match[1] + code(match) + match[4], new)
         if new == old:
             continue
