@@ -224,12 +224,12 @@ TEST_F(GatedActivation, GivesARowTheSameBitsAloneAndAmongOthers) {
   Array all = random("x", bf16, {70, 256}, 2);
   Array together = run(silu_and_mul_operator(), {all}).front();
   Array one = make_array("x", bf16, {1, 256});
-  constexpr std::ptrdiff_t kRow = 33, kInput = 512, kOutput = 256;  // bytes of a row
-  const auto input = all.bytes.begin() + kRow * kInput;
-  one.bytes.assign(input, input + kInput);
+  constexpr std::ptrdiff_t kBefore = 33, kBytesOfX = 512, kBytesOfY = 256;  // of a row
+  const auto input = all.bytes.begin() + kBefore * kBytesOfX;
+  one.bytes.assign(input, input + kBytesOfX);
   Array alone = run(silu_and_mul_operator(), {one}).front();
-  EXPECT_TRUE(
-      std::equal(alone.bytes.begin(), alone.bytes.end(), together.bytes.begin() + kRow * kOutput));
+  EXPECT_TRUE(std::equal(alone.bytes.begin(), alone.bytes.end(),
+                         together.bytes.begin() + kBefore * kBytesOfY));
 }
 
 TEST_F(GatedActivation, LaunchesNothingForNoRows) {

@@ -215,9 +215,10 @@ TEST_F(Quantize, ScalesTilesOfRowsAndColumns) {
       run(back, out, tiles);
     }
   }
-  constexpr std::size_t kRows = 129, kColumns = 256;
-  std::vector<double> values(kRows * kColumns, 1.0);
-  values[(kRows - 1) * kColumns + 200] = static_cast<double>(NAN);  // the tile of one row alone
+  constexpr std::size_t kRowsOfTiles = 129, kElemsOfRow = 256;
+  std::vector<double> values(kRowsOfTiles * kElemsOfRow, 1.0);
+  values[(kRowsOfTiles - 1) * kElemsOfRow + 200] =
+      static_cast<double>(NAN);  // the tile of one row alone
   const std::vector<Array> out = run(op, {make_array("x", bf16, {129, 256}, values)}, tiles);
   EXPECT_TRUE(std::isnan(to_doubles(out[1])[3]));
   EXPECT_FALSE(std::isnan(to_doubles(out[1])[1]));
