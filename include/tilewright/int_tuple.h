@@ -53,7 +53,9 @@ class IntTuple {
   IntTuple(std::initializer_list<IntTuple> elems);
   // NOLINTEND(google-explicit-constructor)
   IntTuple(Int scale, BasisPath path) : basis_(path), value_(std::move(scale)) {}
-  /// The tuple of these elements, however many.
+  /// The tuple of these elements, however many. A 1-tuple whose element is itself an IntTuple is
+  /// written so, `IntTuple::tuple({stride})`: of `Stride{stride}` g++ 12 makes (stride), and
+  /// clang 14 a copy of stride (CWG 2137).
   static IntTuple tuple(std::vector<IntTuple> elems);
 
   bool is_tuple() const { return kind_ == Kind::tuple; }

@@ -86,7 +86,8 @@ class StridedCopyKernel {
   /// Not by element(): an item behind the last one may be known to lie outside.
   Tensor piece(const Tensor& tensor, const Coord& where) const {
     const IntTuple stride = tensor.layout().stride()[plan_.dst.rank - 1];
-    return tensor.at_offset(tensor.layout()(where), Layout(Shape{c_.elems}, Stride{stride}));
+    return tensor.at_offset(tensor.layout()(where),
+                            Layout(Shape{c_.elems}, IntTuple::tuple({stride})));
   }
 
   Value has(const Item& item, int elem) const {
