@@ -11,7 +11,12 @@ namespace tilewright::tune {
 namespace {
 
 constexpr std::int64_t kSlabBytes = std::int64_t{32} << 20;
+constexpr std::int64_t kTableRows = 1024;
 constexpr std::int64_t kPieceAlignment = 512;  // cuMemAlloc's, and that of frameworks
+
+std::int64_t aligned(std::int64_t size_bytes) {
+  return (size_bytes + kPieceAlignment - 1) / kPieceAlignment * kPieceAlignment;
+}
 
 /// Bytes of ones on a GPU, which are NaN in floats. The emulator itself knows which bytes were
 /// never written; filling would hide them from it.
@@ -87,6 +92,31 @@ DeviceAddress Slab::Piece::address() const {
   return size_bytes == 0 ? 0 : buffer->address() + static_cast<std::uint64_t>(offset_bytes);
 }
 
+void Slab::Piece::upload(std::span<const std::byte> bytes) const {
+  if (kind == Kind::next_window) return;
+  buffer->upload(bytes, offset_bytes);
+  if (kind == Kind::own) return;
+  const std::int64_t behind = buffer->size_bytes() - size_bytes;
+  buffer->upload(bytes.first(static_cast<std::size_t>(behind)), size_bytes);
+}
+
+Slab::Piece Slab::take(std::string_view name, Type type, const std::vector<std::int64_t>& shape) {
+  const std::int64_t size_bytes = storage_bytes(type, shape);
+  const bool is_table = !is_integer(type) && !shape.empty() && shape.front() >= kTableRows;
+  if (size_bytes <= most_bytes_ || !is_table) return take(size_bytes);
+  const std::int64_t step = aligned(size_bytes / shape.front());
+  const std::int64_t steps = size_bytes / 4 / step;
+  auto windows = std::find_if(windows_.begin(), windows_.end(),
+                              [name](const Windows& each) { return each.name == name; });
+  Piece::Kind kind = Piece::Kind::next_window;
+  if (windows == windows_.end()) {
+    windows_.push_back({std::string(name), allocate(device_, size_bytes + steps * step)});
+    windows = std::prev(windows_.end());
+    kind = Piece::Kind::window;
+  }
+  return {windows->buffer, windows->taken++ % (steps + 1) * step, size_bytes, kind};
+}
+
 Slab::Piece Slab::take(std::int64_t size_bytes) {
   if (size_bytes >= kSlabBytes) return {allocate(device_, size_bytes), 0, size_bytes};
   if (buffer_ == nullptr || used_bytes_ + size_bytes > kSlabBytes) {
@@ -94,7 +124,7 @@ Slab::Piece Slab::take(std::int64_t size_bytes) {
     used_bytes_ = 0;
   }
   Piece piece{buffer_, used_bytes_, size_bytes};
-  used_bytes_ += (size_bytes + kPieceAlignment - 1) / kPieceAlignment * kPieceAlignment;
+  used_bytes_ += aligned(size_bytes);
   return piece;
 }
 
@@ -106,8 +136,7 @@ Session::Session(const Device& device, const Inputs& inputs, const std::vector<s
   for (const Array& array : inputs.arrays) {
     const Role role = role_of(op_->schema, array.name);
     add(array.name, role, array.type, array.shape, slab);
-    const Slab::Piece& memory = tensors_.back().memory;
-    memory.buffer->upload(array.bytes, memory.offset_bytes);
+    tensors_.back().memory.upload(array.bytes);
   }
   arguments_.check(Arguments::Outputs::optional);
   if (op_->check_contents != nullptr) op_->check_contents(arguments_, inputs.arrays);
@@ -123,8 +152,8 @@ Session::Session(const Device& device, const Inputs& inputs, const std::vector<s
 void Session::add(std::string_view name, Role role, Type type,
                   const std::vector<std::int64_t>& shape, Slab* slab) {
   const std::int64_t size_bytes = storage_bytes(type, shape);
-  Slab::Piece memory =
-      slab ? slab->take(size_bytes) : Slab::Piece{allocate(device_, size_bytes), 0, size_bytes};
+  Slab::Piece memory = slab ? slab->take(name, type, shape)
+                            : Slab::Piece{allocate(device_, size_bytes), 0, size_bytes};
   const View view = make_view(memory.address(), type, shape);
   arguments_.set(name, view);
   tensors_.push_back({std::string(name), role, view, std::move(memory)});
@@ -155,7 +184,7 @@ std::vector<Session::Place> Session::written() const {
 std::int64_t Session::size_bytes() const {
   std::int64_t total = 0;
   for (const Tensor& tensor : tensors_)
-    total += tensor.memory.size_bytes;
+    total += tensor.memory.kind == Slab::Piece::Kind::own ? tensor.memory.size_bytes : 0;
   return total;
 }
 

@@ -6,8 +6,11 @@
 #include "tilewright/buffer.h"
 #include "tilewright/operator.h"
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,16 +37,33 @@ class Slab {
   struct Piece {
     std::shared_ptr<const Buffer> buffer;
     std::int64_t offset_bytes = 0, size_bytes = 0;
+    enum class Kind : std::uint8_t { own, window, next_window } kind = Kind::own;
     DeviceAddress address() const;  ///< 0 of no bytes
+    /// Of a window: into its memory as often as it fits, if it is the first.
+    void upload(std::span<const std::byte> bytes) const;
   };
 
-  explicit Slab(const Device& device) : device_(device) {}
+  /// Copies of a table, 1024 rows or more, of more than `most_bytes` are windows on one allocation,
+  /// each a row behind the other, so that the same indices find other memory in each.
+  explicit Slab(const Device& device,
+                std::int64_t most_bytes = std::numeric_limits<std::int64_t>::max())
+      : device_(device), most_bytes_(most_bytes) {}
   Piece take(std::int64_t size_bytes);
+  /// Memory of a tensor, of integers never a window; those of a name have one shape.
+  Piece take(std::string_view name, Type type, const std::vector<std::int64_t>& shape);
 
  private:
+  struct Windows {
+    std::string name;
+    std::shared_ptr<const Buffer> buffer;
+    std::int64_t taken = 0;
+  };
+
   Device device_;
+  std::int64_t most_bytes_;
   std::shared_ptr<const Buffer> buffer_;
   std::int64_t used_bytes_ = 0;
+  std::vector<Windows> windows_;
 };
 
 class Session {
@@ -65,7 +85,7 @@ class Session {
     std::int64_t size_bytes = 0;
   };
   std::vector<Place> written() const;
-  std::int64_t size_bytes() const;  ///< of all tensors
+  std::int64_t size_bytes() const;  ///< of all tensors but windows, which sessions share
 
  private:
   struct Tensor {

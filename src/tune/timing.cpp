@@ -3,15 +3,35 @@
 #include "tune/timing.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace tilewright::tune {
 namespace {
 
 constexpr int kFewestLaunches = 20;
 constexpr int kMostLaunches = 1000;
+constexpr std::int64_t kCopiedBytes = std::int64_t{4} << 30;
 
 std::int64_t flush_bytes(const Device& device) {
   return std::max<std::int64_t>(4 * device.properties().l2_bytes, 1);
+}
+
+/// Bytes that a run reads and writes; of an operator that does not say, more than there are.
+std::int64_t touched_bytes(const Inputs& inputs, const std::vector<std::string>& wanted) {
+  if (inputs.op->bytes == nullptr) return std::numeric_limits<std::int64_t>::max();
+  return std::max<std::int64_t>(inputs.op->bytes(unplaced_arguments(inputs, wanted)), 1);
+}
+
+/// How many runs, each of which touches so much, pass the cache.
+std::int64_t beyond_cache(const Device& device, std::int64_t bytes) {
+  return 4 * device.properties().l2_bytes / bytes + 2;
+}
+
+/// Tables that are larger are not copied for every launch: memory and time would not do.
+std::int64_t most_bytes(const Device& device, std::int64_t touched) {
+  const std::int64_t all = std::min(kCopiedBytes, device.memory().free_bytes / 4);
+  const std::int64_t copies = std::min<std::int64_t>(beyond_cache(device, touched), kMostLaunches);
+  return std::max(touched, all / copies);
 }
 
 /// How many launches make a replay long enough to be timed.
@@ -63,7 +83,11 @@ double ColdClock::end() const {
 
 Rotation::Rotation(const Stream& stream, const Inputs& inputs,
                    const std::vector<std::string>& wanted, double replay_us)
-    : stream_(stream), slab_(stream.device()) {
+    : Rotation(stream, inputs, wanted, replay_us, touched_bytes(inputs, wanted)) {}
+
+Rotation::Rotation(const Stream& stream, const Inputs& inputs,
+                   const std::vector<std::string>& wanted, double replay_us, std::int64_t touched)
+    : stream_(stream), slab_(stream.device(), most_bytes(stream.device(), touched)) {
   const Device& device = stream.device();
   if (device.kind() != DeviceKind::cuda) {
     throw Error(ErrorKind::unsupported, "measure: " + device.id() +
@@ -73,9 +97,9 @@ Rotation::Rotation(const Stream& stream, const Inputs& inputs,
   sessions_.emplace_back(device, inputs, wanted, &slab_);
   launches_ = launches_for(sessions_.front(), stream, replay_us);
   const std::int64_t each = std::max<std::int64_t>(sessions_.front().size_bytes(), 1);
-  const std::int64_t beyond_cache = 4 * device.properties().l2_bytes / each + 2;
   const std::int64_t fitting = device.memory().free_bytes / 2 / each;
-  const std::int64_t count = std::min({beyond_cache, std::int64_t{launches_}, fitting});
+  const std::int64_t count =
+      std::min({beyond_cache(device, std::min(each, touched)), std::int64_t{launches_}, fitting});
   while (static_cast<std::int64_t>(sessions_.size()) < count)
     sessions_.emplace_back(device, inputs, wanted, &slab_);
 }

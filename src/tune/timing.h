@@ -44,8 +44,9 @@ class ColdClock {
   Event start_, end_;
 };
 
-/// Copies of an operator's tensors that launches use in turn: more than four times the L2 cache in
-/// all, where the number of launches and the memory allow.
+/// Copies of an operator's tensors that launches use in turn: what they touch is more than four
+/// times the L2 cache in all, where the number of launches and the memory allow. Copies of a large
+/// table of which a launch touches little are windows, see Slab.
 class Rotation {
  public:
   /// As many launches as make a replay of about `replay_us`, 20 to 1000. Throws Error(unsupported)
@@ -60,6 +61,9 @@ class Rotation {
   Graph capture() const;
 
  private:
+  Rotation(const Stream& stream, const Inputs& inputs, const std::vector<std::string>& wanted,
+           double replay_us, std::int64_t touched);
+
   const Stream& stream_;
   Slab slab_;
   std::vector<Session> sessions_;
