@@ -37,6 +37,26 @@ bool valid(const DeviceProperties&, const tune::Key&, const tune::Config& config
 }
 constexpr tune::Space kSpace{"pooling", kKeys, kKnobs, standard, valid, kReducible};
 
+constexpr std::array<tune::KeySpec, 3> kRowKeys{
+    {{"elems"}, {"columns", tune::Match::nearest}, {"sequences", tune::Match::nearest}}};
+constexpr std::array kThreads{32, 64, 128, 256, 512, 1024};
+constexpr std::array<tune::Knob, 1> kRowKnobs{{{"threads", kThreads}}};
+
+/// Threads that have one access each.
+std::int64_t most_threads(const tune::Key& key) {
+  return rows::power_of_two_from(rows::ceil_div(key[1], key[0]));
+}
+/// Of two accesses a thread.
+tune::Config standard_row(const DeviceProperties&, const tune::Key& key) {
+  return {static_cast<int>(std::clamp<std::int64_t>(most_threads(key) / 2, 32, kMaxThreads))};
+}
+bool valid_row(const DeviceProperties&, const tune::Key& key, const tune::Config& config) {
+  const bool listed = std::find(kThreads.begin(), kThreads.end(), config[0]) != kThreads.end();
+  return listed && config[0] <= std::max<std::int64_t>(most_threads(key), 32);
+}
+constexpr tune::Space kRowSpace{"pooling.rows", kRowKeys,  kRowKnobs,
+                                standard_row,   valid_row, kReducible};
+
 struct Checks {
   const PoolingTensors& t;
   const PoolingOptions& options;
@@ -154,8 +174,8 @@ PoolMeanPlan plan_mean(const DeviceProperties& device, const PoolingTensors& t, 
   return plan;
 }
 
-PoolRowsPlan plan_rows(const PoolingTensors& t, const View& source, const PoolingOptions& options,
-                       const rows::Caller& caller) {
+PoolRowsPlan plan_rows(const DeviceProperties& device, const PoolingTensors& t, const View& source,
+                       const PoolingOptions& options, const rows::Caller& caller) {
   PoolRowsPlan plan;
   plan.options = options;
   plan.source = with_columns(source, t.out.shape[1]);
@@ -164,9 +184,7 @@ PoolRowsPlan plan_rows(const PoolingTensors& t, const View& source, const Poolin
   plan.out = t.out;
   const std::int64_t columns = t.out.shape[1];
   const int elems = rows::common_vector(source.type, std::array{plan.source, t.out});
-  const std::int64_t two_each =
-      rows::power_of_two_from(rows::ceil_div(columns, std::int64_t{2} * elems));
-  const int threads = static_cast<int>(std::clamp<std::int64_t>(two_each, 32, kMaxThreads));
+  const int threads = tune::choose(kRowSpace, device, {elems, columns, t.out.shape[0]})[0];
   plan.shape = rows::make_row_shape(columns, elems, threads, kMaxHeld / elems);
   plan.source_arg = tensor_arg(plan.source, {.extents = 0b01, .strides = 0b01});
   plan.bounds_arg = tensor_arg(plan.bounds, {.extents = 1});
@@ -190,7 +208,7 @@ PoolingPlan plan_pooling(const DeviceProperties& device, const PoolingTensors& t
   const View& target = checks.needs_means() ? *tensors.means : tensors.out;
   if (means) plan.mean = plan_mean(device, tensors, target, caller);
   if (!means || options.normalize)
-    plan.rows = plan_rows(tensors, means ? target : tensors.hidden, options, caller);
+    plan.rows = plan_rows(device, tensors, means ? target : tensors.hidden, options, caller);
   return plan;
 }
 

@@ -13,7 +13,7 @@
 namespace tilewright {
 namespace {
 
-constexpr float kLeastNorm = 1e-12f;
+constexpr float kMostFactor = 1e12f;  // a norm counts as 1e-12 at least
 
 class PoolRowsKernel {
  public:
@@ -60,8 +60,7 @@ class PoolRowsKernel {
   }
 
   static Value factor_of(const Value& squares) {
-    Value norm = sqrt(squares);
-    return constant(f32, 1.0f) / max(norm, constant(f32, kLeastNorm), NanMode::propagate);
+    return min(rsqrt_approx(squares), constant(f32, kMostFactor), NanMode::propagate);
   }
 
   /// A row too long for registers is read for its norm, and again to be written.

@@ -152,6 +152,14 @@ TEST_F(Pooling, GivesUnitVectors) {
   }
 }
 
+TEST_F(Pooling, CountsNormsAsAtLeastSomething) {
+  for (const double x : {1e-20, 1e-14, 1e-11}) {
+    const Array hidden = make_array("hidden", f32, {1, 4}, std::vector<double>(4, x));
+    const Array out = run(op, {hidden, bounds({0, 1})}, {{"normalize", "true"}}).front();
+    EXPECT_NEAR(row(out, 0)[0], x / std::max(2 * x, 1e-12), 1e-6 * x / 1e-12) << x;
+  }
+}
+
 TEST_F(Pooling, KeepsZerosInfinitiesAndNan) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   std::vector<double> values(std::size_t{3} * 4, 0.0);
