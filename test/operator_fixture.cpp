@@ -149,8 +149,7 @@ std::vector<Array> OperatorTest::run(const Operator& op, const std::vector<Array
   }
   reference_of_written(op, arguments, written, reference);
   for (const Array& out : written) {
-    const Comparison result = compare(out, reference.at(out.name),
-                                      op.tolerance(arguments, out.name), nan_rule(op, arguments));
+    const Comparison result = compare_with_reference(op, arguments, out, reference);
     EXPECT_EQ(result.wrong, 0) << out.name << " of " << to_string(placed.front().view)
                                << ": element " << result.first_wrong << " is " << result.out
                                << ", reference " << result.reference << ", bound " << result.bound;

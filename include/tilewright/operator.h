@@ -249,8 +249,9 @@ struct Comparison {
   double out = 0, reference = 0, bound = 0;  ///< at first_wrong
   double worst_ratio = 0;                    ///< largest |out - ref| / bound, 0 where both are 0
 };
-/// Throws Error(user) if shapes differ.
+/// `allowance`: what each element may be off besides; null: nothing. Throws Error(user) if shapes
+/// differ.
 Comparison compare(const Array& out, const Array& reference, const Tolerance& tolerance,
-                   NanRule nan = NanRule::equal);
+                   NanRule nan = NanRule::equal, const Array* allowance = nullptr);
 
 }  // namespace tilewright

@@ -2,6 +2,8 @@
 // The gated activations in float64, from the formulas.
 #include "kernels/gated_activation/reference.h"
 
+#include "tilewright/written.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -57,9 +59,21 @@ std::vector<double> values_of(const HostTensors& tensors, std::string_view name)
   return array == nullptr ? std::vector<double>{} : to_doubles(*array);
 }
 
+/// How far a rounding to f32 of each argument, a sum with a bias, may move the result.
+double moved_by_rounding(const GatedOptions& options, Type type, double gate, double up) {
+  const double at = gated(options, type, gate, up);
+  double moved = 0;
+  for (const double part : {1 - 0x1p-24, 1 + 0x1p-24}) {
+    const double by = std::fabs(gated(options, type, gate * part, up) - at) +
+                      std::fabs(gated(options, type, gate, up * part) - at);
+    if (std::isfinite(by)) moved = std::max(moved, by);
+  }
+  return moved;
+}
+
 /// Of the numbers in one row of x, bias included.
 void gated_row(const GatedOptions& options, Type type, std::span<const double> row,
-               std::span<double> y) {
+               std::span<double> y, std::span<double> moved) {
   const std::size_t d = y.size();
   for (std::size_t j = 0; j < d; ++j) {
     const bool alternate = options.layout == GateLayout::interleaved;
@@ -69,6 +83,7 @@ void gated_row(const GatedOptions& options, Type type, std::span<const double> r
                       : alternate                        ? row[2 * j + 1]
                                                          : row[swapped ? j : d + j];
     y[j] = gated(options, type, gate, up);
+    if (!moved.empty()) moved[j] = moved_by_rounding(options, type, gate, up);
   }
 }
 
@@ -86,7 +101,7 @@ void gated_activation_reference(const GatedOptions& options, HostTensors& tensor
   std::vector<double> values = to_doubles(x);
   for (std::size_t i = 0; i < values.size() && !bias.empty(); ++i)
     values[i] += bias[i % n];
-  std::vector<double> y(values.size() / n * d);
+  std::vector<double> y(values.size() / n * d), moved(bias.empty() ? 0 : y.size());
   const auto rows_each =
       x.shape.size() == 3 ? static_cast<std::size_t>(x.shape[1]) : values.size() / n;
   for (std::size_t row = 0; row < values.size() / n; ++row) {
@@ -99,13 +114,19 @@ void gated_activation_reference(const GatedOptions& options, HostTensors& tensor
     GatedOptions mine = options;
     if (!alphas.empty()) mine.alpha = static_cast<float>(alphas[expert]);
     if (!limits.empty()) mine.limit = static_cast<float>(limits[expert]);
-    gated_row(mine, x.type, std::span(values).subspan(row * n, n), of_row);
+    const std::span<double> moved_of_row =
+        moved.empty() ? std::span<double>{} : std::span(moved).subspan(row * d, d);
+    gated_row(mine, x.type, std::span(values).subspan(row * n, n), of_row, moved_of_row);
+    if (weights.empty()) continue;
     for (double& element : of_row)
-      element *= weights.empty() ? 1 : weights[row];
+      element *= weights[row];
+    for (double& element : moved_of_row)
+      element *= std::fabs(weights[row]);
   }
   std::vector<std::int64_t> shape = x.shape;
   shape.back() = static_cast<std::int64_t>(d);
   tensors.set(make_array("y", f64, shape, y));
+  if (!moved.empty()) set_allowance(tensors, "y", shape, moved);
 }
 
 }  // namespace tilewright

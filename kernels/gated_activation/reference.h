@@ -7,7 +7,7 @@
 namespace tilewright {
 
 /// Sets y in f64 from x, bias and row_weight, and from the tensors of experts: rows that they have
-/// none of are NaN.
+/// none of are NaN. Its allowance: what one rounding of each sum with a bias may change.
 void gated_activation_reference(const GatedOptions& options, HostTensors& tensors);
 
 }  // namespace tilewright

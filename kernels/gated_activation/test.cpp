@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The gated activations against their float64 reference: shapes, types, options, hard inputs.
 #include "kernels/gated_activation/gated_activation.h"
+#include "kernels/gated_activation/reference.h"
 #include "operator_fixture.h"
+#include "tilewright/written.h"
 
 #include <algorithm>
 #include <array>
@@ -125,6 +127,22 @@ TEST_F(GatedActivation, AddsABiasAndWeighsRows) {
     }
   }
   run(relu2_operator(), {random("x", f16, {6, 64}), random("bias", f16, {64}, 1, 2)});
+}
+
+TEST_F(GatedActivation, AllowsForTheRoundingOfSumsWithABias) {
+  // up + bias is about -1, where swigluoai adds 1; the gate is in the tail of gelu.
+  for (unsigned seed = 1; seed < 4; ++seed) {
+    const Array x = random("x", f32, {16, 512}, 2, seed);
+    std::vector<double> bias(512, -5);
+    std::fill(bias.begin() + 256, bias.end(), -1);
+    for (const Operator* op : kGatedOperators)
+      run(*op, {x, make_array("bias", f32, {512}, bias), random("row_weight", f32, {16}, 1, 3)});
+  }
+  // Without one they are right to the contract's units.
+  HostTensors tensors;
+  tensors.set(make_array("x", f32, {1, 2}, std::vector<double>{1, 2}));
+  gated_activation_reference({}, tensors);
+  EXPECT_EQ(allowance(tensors, "y"), nullptr);
 }
 
 TEST_F(GatedActivation, TakesItsOptions) {

@@ -3,6 +3,7 @@
 #include "kernels/layer_norm/reference.h"
 
 #include "kernels/rows/reference.h"
+#include "tilewright/written.h"
 
 #include <cmath>
 
@@ -25,7 +26,11 @@ std::pair<double, double> moments(std::span<const double> z) {
   return {mean, squares > kMax ? INFINITY : squares / count};
 }
 
+double finite_or_0(double x) { return std::isfinite(x) ? x : 0; }
+
 }  // namespace
+
+double layer_norm_units(std::int64_t h) { return std::log2(static_cast<double>(h)) + 12; }
 
 void layer_norm_reference(const LayerNormOptions& options, HostTensors& tensors) {
   const Array& x = tensors.at("x");
@@ -37,23 +42,31 @@ void layer_norm_reference(const LayerNormOptions& options, HostTensors& tensors)
       options.rounding == SumRounding::keep_f32 ? sums.unrounded : sums.stored;
   auto h = static_cast<std::size_t>(x.shape.back());
   const auto counted = options.partial > 0 ? static_cast<std::size_t>(options.partial) : h;
-  std::vector<double> y(z.size()), factors;
+  const double units = layer_norm_units(static_cast<std::int64_t>(h));
+  std::vector<double> y(z.size()), allowed(z.size()), factors, allowed_factors;
   for (std::size_t at = 0; at < z.size(); at += h) {
     auto [mean, variance] = moments(std::span(z).subspan(at, counted));
     double factor = 1 / std::sqrt(variance + static_cast<double>(options.eps));
     factors.push_back(factor);
+    const double mean_off = finite_or_0(units * 0x1p-24 * mean * factor);  // in deviations
+    allowed_factors.push_back(factor * mean_off * mean_off / 2);
     for (std::size_t j = 0; j < h; ++j) {
       double weight = (weights.empty() ? 1 : weights[j]) + static_cast<double>(options.weight_bias);
       double scaled = (z[at + j] - mean) * factor;
       if (options.order == WeightOrder::after_rounding)
         scaled = decode(x.type, encode(x.type, scaled));
       y[at + j] = scaled * weight + (biases.empty() ? 0 : biases[j]);
+      const double cancelled = (std::fabs(z[at + j]) + std::fabs(mean)) * factor;
+      allowed[at + j] = finite_or_0(units * 0x1p-24 * cancelled * std::fabs(weight));
     }
   }
   std::vector<std::int64_t> shape = x.shape;
   tensors.set(make_array("y", f64, shape, y));
+  set_allowance(tensors, "y", shape, allowed);
   tensors.set(make_array("residual_out", f64, shape, sums.stored));
-  tensors.set(make_array("rstd", f64, {static_cast<std::int64_t>(factors.size())}, factors));
+  const auto rows = static_cast<std::int64_t>(factors.size());
+  tensors.set(make_array("rstd", f64, {rows}, factors));
+  set_allowance(tensors, "rstd", {rows}, allowed_factors);
 }
 
 }  // namespace tilewright

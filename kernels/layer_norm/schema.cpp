@@ -101,15 +101,11 @@ void launch(const Device&, const Stream& stream, const Arguments& arguments) {
   layer_norm(stream, tensors_of(arguments), options_of(arguments));
 }
 
-double units_of(const Arguments& arguments) {
-  return std::log2(static_cast<double>(arguments.size("H"))) + 12;
-}
+double units_of(const Arguments& arguments) { return layer_norm_units(arguments.size("H")); }
 
-/// Contract, I 1.3: half an ulp of the output plus (log2(H) + 12) 2^-24 of
-/// (|x| + |mean|) rstd |w| + |bias|, for rows whose mean is at most a few standard deviations:
-/// then four times the row's largest |ref| is more than that. Groups of codes have at least a
-/// fourth of the row's largest. Rounding to x's type before the weight may land on the neighbour of
-/// a tie.
+/// Of elements that hardly differ from the mean, whose error is the mean's: four times the units of
+/// the row's largest |ref|. Groups of codes have at least a fourth of the row's largest. Rounding
+/// to x's type before the weight may land on the neighbour of a tie.
 double error_of_row_max(const Arguments& arguments) {
   const double error = 4 * units_of(arguments) * 0x1p-24;
   return arguments.boolean("cast_before_weight")

@@ -95,6 +95,9 @@ Comparison compare_rmse(const std::vector<double>& outs, const std::vector<doubl
 
 /// No tensor of a schema has a point in its name.
 std::string name_of_written(std::string_view output) { return "written." + std::string(output); }
+std::string name_of_allowance(std::string_view output) {
+  return "allowance." + std::string(output);
+}
 
 }  // namespace
 
@@ -111,12 +114,32 @@ const Array* written(const HostTensors& tensors, std::string_view output) {
   return tensors.find(name_of_written(output));
 }
 
+void set_allowance(HostTensors& tensors, std::string_view output,
+                   const std::vector<std::int64_t>& shape, std::span<const double> values) {
+  tensors.set(make_array(name_of_allowance(output), f64, shape, values));
+}
+
+const Array* allowance(const HostTensors& tensors, std::string_view output) {
+  return tensors.find(name_of_allowance(output));
+}
+
+Comparison compare_with_reference(const Operator& op, const Arguments& arguments, const Array& out,
+                                  const HostTensors& tensors) {
+  const Tolerance tolerance =
+      op.tolerance == nullptr ? Tolerance{} : op.tolerance(arguments, out.name);
+  return compare(out, tensors.at(out.name), tolerance, nan_rule(op, arguments),
+                 allowance(tensors, out.name));
+}
+
 Comparison compare(const Array& out, const Array& reference, const Tolerance& tolerance,
-                   NanRule nan) {
-  if (out.shape != reference.shape) {
+                   NanRule nan, const Array* allowance) {
+  for (const Array* each : {&reference, allowance}) {
+    if (each == nullptr || each->shape == out.shape) continue;
     throw Error(ErrorKind::user,
-                "compare: " + to_string(out) + " has another shape than " + to_string(reference));
+                "compare: " + to_string(out) + " has another shape than " + to_string(*each));
   }
+  const std::vector<double> allowed =
+      allowance == nullptr ? std::vector<double>{} : to_doubles(*allowance);
   const std::vector<double> outs = to_doubles(out);
   const std::vector<double> refs = to_doubles(reference);
   const double overflow = overflow_of(out.type);
@@ -134,8 +157,8 @@ Comparison compare(const Array& out, const Array& reference, const Tolerance& to
       largest = finite_max(std::span(refs).subspan(i, row));
     if (nan == NanRule::skip && std::isnan(refs[i])) continue;
     ++result.compared;
-    const double bound =
-        tolerance.relative * std::fabs(refs[i]) + tolerance.of_row_max * largest + everywhere;
+    const double bound = tolerance.relative * std::fabs(refs[i]) + tolerance.of_row_max * largest +
+                         everywhere + (allowed.empty() ? 0 : allowed[i]);
     double ratio = 0;
     bool good = acceptable(outs[i], refs[i], bound, overflow, ratio);
     if (exact_integers) good = same_bits(out, reference, i);

@@ -109,11 +109,8 @@ CheckCase make_check_case(Inputs inputs, const std::vector<std::string>& wanted)
 std::string first_wrong(const Operator& op, const Arguments& arguments,
                         const std::vector<Array>& outputs, const HostTensors& right) {
   for (const Array& out : outputs) {
-    const Array* reference = right.find(out.name);
-    if (reference == nullptr) continue;
-    const Tolerance tolerance =
-        op.tolerance == nullptr ? Tolerance{} : op.tolerance(arguments, out.name);
-    const Comparison c = compare(out, *reference, tolerance, nan_rule(op, arguments));
+    if (right.find(out.name) == nullptr) continue;
+    const Comparison c = compare_with_reference(op, arguments, out, right);
     if (c.wrong == 0) continue;
     return out.name + " is " + std::to_string(c.out) + " at element " +
            std::to_string(c.first_wrong) + " and should be " + std::to_string(c.reference) + "; " +

@@ -31,6 +31,17 @@ TEST(Compare, ABoundMayFollowTheLargestOfTheRow) {
   EXPECT_EQ(compare(out, reference, {.of_row_max = 0.01}).first_wrong, 2);
 }
 
+TEST(Compare, AnElementMayHaveAnAllowanceOfItsOwn) {
+  const Array allowed = f64({0.5, 0.5, 0});
+  const Comparison result =
+      compare(f64({1.5, 2.6, 3.5}), f64({1, 2, 3}), {.relative = 0.01}, NanRule::equal, &allowed);
+  EXPECT_EQ(result.wrong, 2);
+  EXPECT_EQ(result.first_wrong, 1);
+  EXPECT_DOUBLE_EQ(result.bound, 0.52);
+  const Array other = f64({0, 0});
+  EXPECT_THROW(compare(f64({1}), f64({1}), {}, NanRule::equal, &other), Error);
+}
+
 TEST(Compare, ABoundMayFollowTheLargestOfAll) {
   const Array out = make_array("a", Type::f64, {2, 2}, std::vector<double>{100, 100, 0.5, 1.5});
   const Array reference = make_array("a", Type::f64, {2, 2}, std::vector<double>{100, 100, 0, 0});
