@@ -25,6 +25,13 @@ std::optional<Value> decode_scale(const std::optional<Tensor>& decode) {
   return decode ? std::optional((*decode)(0).load({.read_only = true})) : std::nullopt;
 }
 
+/// What codes of one group stand for.
+Fragment decoded(const QuantCoding& coding, const Fragment& codes, const Fragment& scale,
+                 const std::optional<Value>& decode) {
+  const Fragment wide = codes.to(f32) * scale_value(coding, scale[0].get());
+  return decode ? wide * *decode : wide;
+}
+
 class QuantizeKernel {
  public:
   /// Clipped groups are added to `saturated`, if it is there; rows from `count` on are left alone.
@@ -272,8 +279,7 @@ Traced DequantizePlan::trace_flat(const TraceOptions& options) const {
     const std::optional<Value> all = decode_scale(decode);
     for (int j = 0; j < tile.accesses; ++j) {
       const auto at = static_cast<std::size_t>(j);
-      Fragment wide = codes[at].to(f32) * scale_value(coding, stored[at][0].get());
-      if (all) wide = wide * *all;
+      const Fragment wide = decoded(coding, codes[at], stored[at], all);
       store_if(first + j * tile.threads < count, y(first + j * tile.threads, 0), wide.to(y.type()));
     }
   };
@@ -307,8 +313,7 @@ Traced DequantizePlan::trace_rows(const TraceOptions& options) const {
     }
     const std::optional<Value> all = decode_scale(decode);
     for (std::size_t j = 0; j < shares.size(); ++j) {
-      Fragment wide = codes[j].to(f32) * scale_value(coding, stored[j][0].get());
-      if (all) wide = wide * *all;
+      const Fragment wide = decoded(coding, codes[j], stored[j], all);
       store_if(inside[j], y(shares[j].row, shares[j].column), wide.to(y.type()));
     }
   };

@@ -67,7 +67,10 @@ void check_gather_norm(const RowGatherTensors& t, const RowGatherOptions& option
     caller.refuse("table has rows of " + std::to_string(h) + " elements; with norm=true they " +
                   "may have " + std::to_string(kMaxNormRow));
   }
-  rows::check_real(t.out, "out", caller);
+  if (!rows::is_real_type(t.out.type)) {
+    caller.refuse("out has type " + std::string(name(t.out.type)) +
+                  "; with norm=true it must be bf16, f16 or f32: give out_type");
+  }
   if (t.w) {
     rows::check_real(*t.w, "w", caller);
     rows::check_vector(*t.w, "w", h, caller);

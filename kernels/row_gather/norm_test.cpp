@@ -299,7 +299,7 @@ TEST_F(EmbeddingNorm, RefusesWhatItCannotNormalise) {
             "embedding: w is bf16[7]; it must have 8 contiguous elements");
   EXPECT_EQ(
       refusal(embed, {two[0], random("table", e4m3, {4, 8})}, normed({{"residual_type", "bf16"}})),
-      "embedding: out has type e4m3; it must be bf16, f16 or f32");
+      "embedding: out has type e4m3; with norm=true it must be bf16, f16 or f32: give out_type");
   Buffer memory(device, 4096);
   auto at = [&](std::uint64_t offset, Type type, std::vector<std::int64_t> shape) {
     return make_view(memory.address() + offset, type, shape);

@@ -272,16 +272,22 @@ TEST_F(RowGather, RefusesToWriteOverWhatItMultipliesBy) {
   const auto at = [&](int offset, Type type, std::vector<std::int64_t> shape) {
     return make_view(memory.address() + static_cast<std::uint64_t>(offset), type, shape);
   };
-  const RowGatherTensors tensors{.ids = at(0, s32, {4}),
-                                 .table = at(1024, bf16, {3, 8}),
-                                 .row_scale = at(2048, f32, {3}),
-                                 .out = at(2048, bf16, {4, 8})};
-  try {
-    embedding(stream, tensors);
-    FAIL() << "accepted";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.message(), "embedding: row_scale and out overlap; they must be apart");
-  }
+  const auto text = [&](const View& out, const View& bad_ids) {
+    try {
+      embedding(stream, {.ids = at(0, s32, {4}),
+                         .table = at(1024, bf16, {3, 8}),
+                         .row_scale = at(2048, f32, {3}),
+                         .out = out,
+                         .bad_ids = bad_ids});
+      return std::string("accepted");
+    } catch (const Error& error) {
+      return error.message();
+    }
+  };
+  EXPECT_EQ(text(at(2048, bf16, {4, 8}), at(3072, u32, {1})),
+            "embedding: row_scale and out overlap; they must be apart");
+  EXPECT_EQ(text(at(512, bf16, {4, 8}), at(2056, u32, {1})),
+            "embedding: row_scale and bad_ids overlap; they must be apart");
 }
 
 TEST_F(RowGather, KeepsMissingRowsPositiveAndFreeOfNan) {
