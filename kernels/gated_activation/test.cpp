@@ -34,7 +34,7 @@ class GatedActivation : public OperatorTest {
 };
 
 TEST_F(GatedActivation, MatchesTheReferenceOverWidths) {
-  for (std::int64_t d : {1, 7, 8, 63, 96, 129, 768, 1234, 2880}) {
+  for (std::int64_t d : {1, 7, 8, 63, 96, 129, 768, 1234, 2880, 3420}) {
     for (const Operator* op : kGatedOperators)
       run(*op, {random("x", bf16, {3, 2 * d}, 2)});
     run(relu2_operator(), {random("x", bf16, {3, d})});

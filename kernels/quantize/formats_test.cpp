@@ -330,6 +330,9 @@ TEST_F(QuantFormats, RefuseWhatTheyCannotQuantise) {
             "quantize: rows have 48 elements; mxfp8 takes multiples of 32 without ragged_tail");
   EXPECT_EQ(refusal(op, {x}, {{"format", "nvfp4"}}),
             "quantize: encode_scale is absent; nvfp4 takes one f32 number");
+  EXPECT_EQ(refusal(op, {x, make_array("encode_scale", bf16, {1}, std::array{1.0})},
+                    {{"format", "nvfp4"}}),
+            "quantize: 'encode_scale' is bf16[1]; its type must be one of f32");
   EXPECT_EQ(refusal(op, {x, one("encode_scale", 1)}, {{"format", "mxfp4"}}),
             "quantize: encode_scale is given; only nvfp4 takes one");
   EXPECT_EQ(refusal(op, {x}, {{"format", "mxfp4"}, {"scale_layout", "column_tma"}}),

@@ -24,7 +24,7 @@ class RmsNorm : public OperatorTest {
 };
 
 TEST_F(RmsNorm, MatchesTheReferenceOverWidths) {
-  for (std::int64_t h : {1, 2, 7, 8, 64, 100, 129, 333, 1000, 2048, 4096, 5000}) {
+  for (std::int64_t h : {1, 2, 7, 8, 64, 100, 129, 333, 1000, 2048, 3584, 4096, 5000}) {
     run(op, {random("x", bf16, {3, h}, 3), random("w", bf16, {h})});
   }
 }
@@ -201,6 +201,27 @@ TEST_F(RmsNorm, GivesNanForZerosWithoutEps) {
 }
 
 TEST_F(RmsNorm, LaunchesNothingForNoRows) { run(op, {random("x", bf16, {0, 64})}); }
+
+TEST_F(RmsNorm, RefusesRowsThatAreNotContiguous) {
+  Buffer memory(device, 8192);
+  memory.fill(std::byte{0});
+  const auto at = [&](std::uint64_t offset, std::int64_t last_stride) {
+    View view = make_view(memory.address() + offset, bf16, std::array<std::int64_t, 2>{4, 8});
+    view.stride = {32, last_stride};
+    return view;
+  };
+  const auto text = [&](std::int64_t of_x, std::int64_t of_y) {
+    try {
+      rms_norm(stream, {.x = at(0, of_x), .y = at(4096, of_y)});
+      return std::string("accepted");
+    } catch (const Error& error) {
+      return error.message();
+    }
+  };
+  EXPECT_EQ(text(2, 1), "rms_norm: x bf16[4,8]:[32,2] has 2 as its last stride; it must be 1");
+  EXPECT_EQ(text(1, 3), "rms_norm: y bf16[4,8]:[32,3] has 3 as its last stride; it must be 1");
+  EXPECT_EQ(text(1, 1), "accepted");
+}
 
 TEST_F(RmsNorm, RefusesWhatItCannotNormalise) {
   EXPECT_EQ(refusal(op, {random("x", bf16, {4, 64}), random("w", bf16, {63})}),
