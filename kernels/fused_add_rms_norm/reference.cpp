@@ -18,6 +18,7 @@ void fused_add_rms_norm_reference(const RowNormOptions& options, HostTensors& te
                        std::span(y).subspan(at, h));
   }
   std::vector<std::int64_t> shape = x.shape;
+  allow_subnormal_products(weights, options, shape, tensors);
   tensors.set(make_array("y", f64, shape, y));
   tensors.set(make_array("residual_out", f64, shape, sums.stored));
 }

@@ -110,6 +110,33 @@ TEST_F(FusedAddRmsNorm, GivesWhatRmsNormGivesForTheStoredSum) {
   EXPECT_EQ(run(rms_norm_operator(), {sum, given[2]}).front().bytes, outputs[0].bytes);
 }
 
+/// Whatever else a thread holds, and whichever types are added.
+TEST_F(FusedAddRmsNorm, GivesTheBitsOfRmsNormInF32ForEveryWidthAndType) {
+  struct Case {
+    Type x, residual;
+    std::int64_t h;
+    bool third;
+  };
+  for (const Case& c : {Case{bf16, bf16, 5120, false},
+                        {f16, f32, 8192, false},
+                        {bf16, f32, 5120, true},
+                        {f32, f32, 20480, true},
+                        {bf16, bf16, 40960, true},
+                        {bf16, bf16, 40968, false},
+                        {bf16, bf16, 4097, true}}) {
+    SCOPED_TRACE(std::string(name(c.x)) + " " + std::string(name(c.residual)) + " " +
+                 std::to_string(c.h));
+    std::vector<Array> given{random("x", c.x, {3, c.h}), random("residual", c.residual, {3, c.h}),
+                             random("w", f32, {c.h}, 1, 3)};
+    if (c.third) given.push_back(random("extra", c.x, {3, c.h}, 1, 4));
+    const std::vector<Array> outputs = run(op, given, {{"out_type", "f32"}});
+    Array sum = outputs[1];
+    sum.name = "x";
+    const Array alone = run(rms_norm_operator(), {sum, given[2]}, {{"out_type", "f32"}}).front();
+    EXPECT_EQ(alone.bytes, outputs[0].bytes);
+  }
+}
+
 // Pairs of 16-bit numbers are added at once: the bits of a sum in f32 that is rounded then.
 TEST_F(FusedAddRmsNorm, RoundsSumsOfAllMagnitudesAsFromF32) {
   constexpr std::int64_t kRows = 8, kColumns = 512;
@@ -168,7 +195,8 @@ TEST_F(FusedAddRmsNorm, SpreadsNanAndInfinity) {
   Array residual = make_array("residual", f32, {1, 4}, std::vector<double>{1, 1, 1, 1});
   run(op, {x, residual});
   run(op, {make_array("x", f32, {1, 4}, std::vector<double>{1, INFINITY, 2, 3}), residual});
-  Array opposite = make_array("residual", f32, {1, 4}, std::vector<double>{1, -INFINITY, 1, 1});
+  Array opposite = make_array("residual", f32, {1, 4},
+                              std::vector<double>{1, -static_cast<double>(INFINITY), 1, 1});
   run(op, {make_array("x", f32, {1, 4}, std::vector<double>{1, INFINITY, 2, 3}), opposite});
 }
 
@@ -190,7 +218,7 @@ TEST_F(FusedAddRmsNorm, RefusesWhatItCannotNormalise) {
 }
 
 TEST_F(FusedAddRmsNorm, RefusesOperandsThatShareMemory) {
-  Buffer memory(device, 4 * 1024);
+  Buffer memory(device, 4096);
   std::int64_t shape[] = {2, 64};
   auto at = [&](std::uint64_t bytes) { return make_view(memory.address() + bytes, bf16, shape); };
   EXPECT_EQ(refused({at(0), at(0), {}, {}, at(1024), at(2048)}),

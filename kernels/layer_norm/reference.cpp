@@ -57,7 +57,7 @@ void layer_norm_reference(const LayerNormOptions& options, HostTensors& tensors)
         scaled = decode(x.type, encode(x.type, scaled));
       y[at + j] = scaled * weight + (biases.empty() ? 0 : biases[j]);
       const double cancelled = (std::fabs(z[at + j]) + std::fabs(mean)) * factor;
-      allowed[at + j] = finite_or_0(units * 0x1p-24 * cancelled * std::fabs(weight));
+      allowed[at + j] = finite_or_0((units * 0x1p-24 * cancelled + 0x1p-150) * std::fabs(weight));
     }
   }
   std::vector<std::int64_t> shape = x.shape;

@@ -156,7 +156,14 @@ constexpr Operator kLayerNorm{
              "Normalisation of rows to mean 0 and variance 1, with an optional sum first, also as "
              "codes with scales.",
          .tensors = kTensors,
-         .options = kOptions},
+         .options = kOptions,
+         .limits = "y is bit for bit layer_norm of residual_out (round_first). H is 1 to 1048576, "
+                   "and elements of a row are next to each other. NaN and infinity make a row NaN. "
+                   "A row of equal numbers gives the bias where their mean is exact (H a power of "
+                   "two), else at most 2^-20 |z| / sqrt(eps) more. Where z and its mean cancel, y "
+                   "may be off by (log2(H) + 12) 2^-24 of (|z| + |mean|) / deviation * |w| besides "
+                   "the tolerance. With quant, groups of fp8_block have 128 elements at most, and "
+                   "rows a multiple of a 32nd of them."},
     .outputs = outputs,
     .launch = launch,
     .reference = reference,

@@ -180,19 +180,47 @@ TEST_F(LayerNorm, NormalisesInPlace) {
 }
 
 TEST_F(LayerNorm, KeepsTheVarianceOfRowsFarFromZero) {
-  Array row = random("x", f32, {1, 1024}, 0.01);
-  std::vector<double> values = to_doubles(row);
-  for (double& value : values)
-    value += 1e4;
-  row = make_array("x", f32, {1, 1024}, values);
-  run_candidates(op, {row, random("w", f32, {1024}, 1, 2), random("bias", f32, {1024}, 1, 3)});
-  // A sum of squares less the mean's would be off by 1e8 2^-24 beside a variance of 1e-4.
-  HostTensors reference;
-  reference.set(row);
-  layer_norm_reference({}, reference);
-  const std::vector<double> expected = to_doubles(reference.at("y")), y = normalised(row);
-  for (std::size_t i = 0; i < y.size(); ++i)
-    ASSERT_NEAR(y[i], expected[i], 22 * 0x1p-24 * 2e4 / 0.01) << i;
+  for (const std::int64_t h : {1024, 17000}) {
+    Array x = random("x", f32, {1, h}, 0.01);
+    std::vector<double> values = to_doubles(x);
+    for (double& value : values)
+      value += 1e4;
+    x = make_array("x", f32, {1, h}, values);
+    run_candidates(op, {x, random("w", f32, {h}, 1, 2), random("bias", f32, {h}, 1, 3)});
+    // The mean is rounded to 1e-3, a tenth of a deviation: its square would be 1 % of the variance.
+    HostTensors reference;
+    reference.set(x);
+    layer_norm_reference({}, reference);
+    for (const Array& out : run(op, {x})) {
+      if (out.name != "rstd") continue;
+      const double factor = to_doubles(reference.at("rstd")).front();
+      EXPECT_NEAR(to_doubles(out).front(), factor, 1e-5 * factor);
+    }
+  }
+}
+
+TEST_F(LayerNorm, TakesTheVarianceOfAPartFarFromZero) {
+  std::vector<double> values(1000, -1e4);
+  const std::vector<double> near = to_doubles(random("x", f32, {400}, 0.01));
+  for (std::size_t i = 0; i < near.size(); ++i)
+    values[i] = 1e4 + near[i];
+  run(op, {make_array("x", f32, {1, 1000}, values)}, {{"partial", "400"}});
+}
+
+TEST_F(LayerNorm, GivesTheBitsOfANormOfTheStoredSum) {
+  struct Case {
+    Type x, residual;
+    std::int64_t h;
+  };
+  for (const Case& c : {Case{bf16, bf16, 2048}, {bf16, f32, 5120}, {bf16, bf16, 40960}}) {
+    const Array w = random("w", f32, {c.h}, 1, 3);
+    const std::vector<Array> outputs =
+        run(op, {random("x", c.x, {3, c.h}), random("residual", c.residual, {3, c.h}), w},
+            {{"out_type", "f32"}});
+    Array sum = outputs[1];
+    sum.name = "x";
+    EXPECT_EQ(run(op, {sum, w}, {{"out_type", "f32"}}).front().bytes, outputs[0].bytes) << c.h;
+  }
 }
 
 TEST_F(LayerNorm, TellsNeighboursInBf16Apart) {

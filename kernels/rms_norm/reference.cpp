@@ -17,6 +17,7 @@ void rms_norm_reference(const RowNormOptions& options, HostTensors& tensors) {
                                       std::span(y).subspan(at, h)));
   }
   auto rows = static_cast<std::int64_t>(rstd.size());
+  allow_subnormal_products(weights, options, x.shape, tensors);
   tensors.set(make_array("y", f64, x.shape, y));
   tensors.set(make_array("rstd", f64, {rows}, rstd));
 }

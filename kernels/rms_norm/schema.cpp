@@ -105,7 +105,13 @@ constexpr Operator kRmsNorm{
                .formula = "y = x / sqrt(mean(x^2) + eps) * (w + weight_bias)",
                .doc = "Root-mean-square normalisation of rows, also as codes with scales.",
                .tensors = kTensors,
-               .options = kOptions},
+               .options = kOptions,
+               .limits =
+                   "H is 1 to 1048576, and elements of a row are next to each other. A row of "
+                   "zeros is NaN where eps is 0; a sum of squares beyond f32 counts as infinite, "
+                   "and finite elements become 0; a NaN makes its row NaN, and so does infinity "
+                   "itself, beside which finite elements become 0. With quant, groups of fp8_block "
+                   "have 128 elements at most, and rows a multiple of a 32nd of them."},
     .outputs = outputs,
     .launch = launch,
     .reference = reference,

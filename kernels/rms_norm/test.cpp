@@ -202,6 +202,13 @@ TEST_F(RmsNorm, GivesNanForZerosWithoutEps) {
 
 TEST_F(RmsNorm, LaunchesNothingForNoRows) { run(op, {random("x", bf16, {0, 64})}); }
 
+TEST_F(RmsNorm, AllowsForProductsThatAreSubnormal) {
+  std::vector<double> values = to_doubles(random("x", f32, {8, 256}));
+  for (double& value : values)
+    value *= 1e-40;
+  run(op, {make_array("x", f32, {8, 256}, values), random("w", f32, {256}, 30)}, {{"eps", "1e-5"}});
+}
+
 TEST_F(RmsNorm, RefusesRowsThatAreNotContiguous) {
   Buffer memory(device, 8192);
   memory.fill(std::byte{0});

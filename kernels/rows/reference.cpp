@@ -2,6 +2,8 @@
 // Sums and root-mean-square norms of rows in float64, from the formulas.
 #include "kernels/rows/reference.h"
 
+#include "tilewright/written.h"
+
 #include <cmath>
 
 namespace tilewright {
@@ -48,6 +50,18 @@ double reference_rms_norm(std::span<const double> z, std::span<const double> wei
     y[j] = scaled * weight;
   }
   return factor;
+}
+
+void allow_subnormal_products(std::span<const double> weights, const RowNormOptions& options,
+                              const std::vector<std::int64_t>& shape, HostTensors& tensors) {
+  const auto h = static_cast<std::size_t>(shape.back());
+  std::vector<double> allowed(static_cast<std::size_t>(element_count(shape)));
+  for (std::size_t i = 0; i < allowed.size(); ++i) {
+    const double weight = weights.empty() ? 1 : weights[i % h];
+    allowed[i] = std::fabs(weight + static_cast<double>(options.weight_bias)) * 0x1p-150;
+    if (!std::isfinite(allowed[i])) allowed[i] = 0;
+  }
+  set_allowance(tensors, "y", shape, allowed);
 }
 
 }  // namespace tilewright

@@ -5,6 +5,7 @@
 #include "kernels/rows/row_norm.h"
 #include "tilewright/operator.h"
 
+#include <span>
 #include <vector>
 
 namespace tilewright {
@@ -21,5 +22,9 @@ ReferenceSums reference_sums(const HostTensors& tensors);
 /// none. Returns the factor of the row. Pre: y has z's size.
 double reference_rms_norm(std::span<const double> z, std::span<const double> weights, Type x_type,
                           const RowNormOptions& options, std::span<double> y);
+
+/// The allowance of y of `shape`: its first product is rounded where it is subnormal, too.
+void allow_subnormal_products(std::span<const double> weights, const RowNormOptions& options,
+                              const std::vector<std::int64_t>& shape, HostTensors& tensors);
 
 }  // namespace tilewright

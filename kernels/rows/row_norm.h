@@ -69,7 +69,8 @@ struct RowNormConfig {
   bool has_weight_bias = false;
   WeightOrder order = WeightOrder::last;
   SumRounding rounding = SumRounding::round_first;
-  bool merged = false;  ///< mean and variance by one reduction of the accesses' own
+  bool merged = false;     ///< mean and variance by one reduction of the accesses' own
+  bool corrected = false;  ///< the variance by what a rounded mean is off: of sums in f32
   WeightLoads weights = WeightLoads::free;
   int resident = 0;  ///< blocks that a multiprocessor must hold; 0: any
   friend bool operator==(const RowNormConfig&, const RowNormConfig&) = default;
@@ -92,7 +93,8 @@ struct RowNormPlan {
 };
 
 /// Checks the arguments and chooses the configuration. The order of a row's sum depends on H and
-/// types alone, so that a row's result does not depend on the other rows: see row_tree.h. `op`
+/// the type that is normalised alone, so that a row's result does not depend on the other rows (see
+/// row_tree.h), and with a residual equals an add, then a norm. `op`
 /// begins messages and names the kernel.
 RowNormPlan plan_row_norm(std::string_view op, Statistics statistics,
                           const DeviceProperties& device, const RowNormTensors& tensors,

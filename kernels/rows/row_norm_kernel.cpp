@@ -220,6 +220,11 @@ class RowNormKernel {
   }
   auto add_distance(const Value& mean) const {
     return [this, mean](Var& sum, const Value& element, const Value& column) {
+      sum = sum + under_mean(element - mean, column);
+    };
+  }
+  auto add_square_distance(const Value& mean) const {
+    return [this, mean](Var& sum, const Value& element, const Value& column) {
       Value distance = under_mean(element - mean, column);
       sum = fma(distance, distance, sum);
     };
@@ -235,7 +240,19 @@ class RowNormKernel {
           Value distance = select(column < static_cast<int>(config_.partial), element - mean, 0.0f);
           sum = fma(distance, distance, sum);
         });
-    return {mean, factor_of(threads_.sum(squares))};
+    const Value sum = threads_.sum(squares);
+    if (!config_.corrected) return {mean, factor_of(sum)};
+    const Value distances =
+        threads_.sum(sums_of(z, [&](Var& total, const Value& element, const Value& column) {
+          total = total + select(column < static_cast<int>(config_.partial), element - mean, 0.0f);
+        }));
+    return {mean, factor_of(corrected(sum, distances))};
+  }
+
+  /// Square distances from a mean that is rounded: its own error is what the distances are together
+  /// (Chan, Golub and LeVeque, The American Statistician 37, 1983).
+  Value corrected(const Value& squares, const Value& distances) const {
+    return fma(distances * -one_over_mean_elems(), distances, squares);
   }
 
   /// Each access's elements around a mean of its own, then merged.
@@ -245,7 +262,7 @@ class RowNormKernel {
     for (std::size_t j = 0; j < z.size(); ++j) {
       Value mean = totals[j] * (1.0f / static_cast<float>(config_.row.vector_elems));
       Var squares(f32, 0.0f);
-      add_access(squares, z[j], threads_.column(static_cast<int>(j)), add_distance(mean));
+      add_access(squares, z[j], threads_.column(static_cast<int>(j)), add_square_distance(mean));
       spreads.push_back({mean, squares});
     }
     const rows::RowThreads::Spread all = threads_.merge(spreads);
@@ -409,7 +426,9 @@ class RowNormKernel {
   Moments looped_moments(const Value& row) const {
     if (!centred()) return {std::nullopt, factor_of(looped_sum(row, add_square()))};
     Value mean = looped_sum(row, add_element()) * one_over_mean_elems();
-    return {mean, factor_of(looped_sum(row, add_distance(mean)))};
+    const Value squares = looped_sum(row, add_square_distance(mean));
+    if (!config_.corrected) return {mean, factor_of(squares)};
+    return {mean, factor_of(corrected(squares, looped_sum(row, add_distance(mean))))};
   }
 
   RowNormConfig config_;

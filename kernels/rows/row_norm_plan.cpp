@@ -147,9 +147,9 @@ RowNormTensors folded(const RowNormTensors& tensors, const rows::Caller& caller)
 
 /// By the row alone, for the order of its sum: an access splits up where addresses are not aligned
 /// to it.
-int vector_elems(const View& x) {
-  int elems = 16 / bytes(x.type);
-  while (rows::row_elems(x) % elems != 0)
+int vector_elems(Type summed, std::int64_t h) {
+  int elems = 16 / bytes(summed);
+  while (h % elems != 0)
     elems /= 2;
   return elems;
 }
@@ -192,19 +192,20 @@ bool blocks_read_what_none_writes(const RowNormTensors& t) {
 
 void choose_rows(RowNormPlan& plan, const DeviceProperties& device) {
   const View& x = plan.tensors.x;
-  const rows::RowKey key{bits(x.type), rows::row_elems(x), vector_elems(x),
-                         operand_count(plan.tensors)};
-  if (plan.config.statistics == Statistics::mean_and_variance)
-    plan.config.merged = rows::choose_merged(device, key);
+  // A sum has the order of a norm of what is stored.
+  const Type summed = plan.tensors.residual ? plan.tensors.residual->type : x.type;
+  const std::int64_t h = rows::row_elems(x);
+  const rows::RowKey key{bits(summed), h, vector_elems(summed, h), operand_count(plan.tensors)};
+  if (plan.config.statistics == Statistics::mean_and_variance) {
+    // Numbers of 16 bits do not differ so little from their mean that its rounding counts.
+    plan.config.corrected = summed == f32 || plan.config.rounding == SumRounding::keep_f32;
+    plan.config.merged = rows::choose_merged(device, key) && !plan.config.corrected;
+  }
   const rows::RowBlocks blocks = rows::choose_row_blocks(
       plan.op, plan.quant ? rows::RowOutput::codes : rows::RowOutput::numbers, device, key,
       rows::row_count(x));
-  rows::RowShape& row = plan.config.row;
-  row = rows::make_row_shape(key.h, static_cast<int>(key.access), blocks.threads,
-                             rows::max_accesses(key.operands, key.bits * key.access));
-  row.rows_per_block = blocks.rows;
-  row.turns = blocks.turns;
-  if (blocks_read_what_none_writes(plan.tensors)) row.parts = blocks.parts;
+  plan.config.row = blocks.shape;
+  if (!blocks_read_what_none_writes(plan.tensors)) plan.config.row.parts = 1;
   plan.config.weights = blocks.weights;
   plan.config.resident = blocks.resident;
 }
@@ -217,6 +218,7 @@ std::string to_string(const RowNormConfig& c) {
          (c.has_weight_bias ? " weight_bias" : "") +
          (c.order == WeightOrder::after_rounding ? " cast_before_weight" : "") +
          (c.rounding == SumRounding::keep_f32 ? " keep_f32" : "") + (c.merged ? " merged" : "") +
+         (c.corrected ? " corrected" : "") +
          (c.weights == WeightLoads::late    ? " late"
           : c.weights == WeightLoads::early ? " early"
                                             : "") +
@@ -244,12 +246,12 @@ RowNormPlan plan_row_norm(std::string_view op, Statistics statistics,
       plan_quant_output(plan.tensors.quant, options.quant,
                         make_view(0, plan.tensors.x.type, std::array{row_count, h}), caller);
   plan.config.statistics = statistics;
+  plan.config.rounding = options.rounding;
   choose_rows(plan, device);
   plan.config.partial = options.partial > 0 ? options.partial : h;
   plan.config.merged = plan.config.merged && plan.config.partial == h;  // equal shares of threads
   plan.config.has_weight_bias = options.weight_bias != 0;
   plan.config.order = options.order;
-  plan.config.rounding = options.rounding;
   plan.launch.block.x = plan.config.row.threads();
   const std::int64_t padding = plan.quant ? plan.quant->padding_blocks(plan.launch.block.x) : 0;
   plan.launch.grid.x =
@@ -260,7 +262,7 @@ RowNormPlan plan_row_norm(std::string_view op, Statistics statistics,
 }
 
 std::string RowNormPlan::key() const {
-  std::string text = op + "/7 " + to_string(config) + " | " + to_string(args.x);
+  std::string text = op + "/8 " + to_string(config) + " | " + to_string(args.x);
   for (const std::optional<TensorArg>* arg :
        {&args.w, &args.rstd, &args.bias, &args.residual, &args.extra, &args.residual_out}) {
     text += " | " + rows::key_text(*arg);

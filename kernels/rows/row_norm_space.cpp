@@ -26,7 +26,7 @@ constexpr std::array kWeightLoads{0, 1, 2};  // of WeightLoads
 constexpr std::array kResident{0, 4};
 constexpr std::array kParts{1, 2, 4};
 
-constexpr std::array<tune::KeySpec, 4> kRowKeys{{{"bits"}, {"h"}, {"access"}, {"operands"}}};
+constexpr std::array<tune::KeySpec, 3> kRowKeys{{{"bits"}, {"h"}, {"access"}}};
 constexpr std::array<tune::Knob, 1> kMergedKnobs{{{"merged", kNoOrYes}}};
 constexpr std::array<tune::KeySpec, 5> kBlocksKeys{
     {{"bits"}, {"h"}, {"access"}, {"operands"}, {"rows", tune::Match::nearest}}};
@@ -41,9 +41,10 @@ constexpr std::array<tune::Reducible, 2> kReducible{{{"T", 67}, {"V", 1000}}};
 std::int64_t accesses_of(const tune::Key& key) { return ceil_div(key[1], key[2]); }
 std::int64_t access_bits(const tune::Key& key) { return key[0] * key[2]; }
 int most_accesses(const tune::Key& key) { return max_accesses(key[3], access_bits(key)); }
-/// By the row alone: its sum has another order then.
+/// By the row alone, whatever else a thread holds: its sum has another order then.
 bool is_looped(const tune::Key& key) {
-  return ceil_div(accesses_of(key), kMaxThreads) > most_accesses(key);
+  constexpr std::int64_t kManyOperands = 5;
+  return ceil_div(accesses_of(key), kMaxThreads) > max_accesses(kManyOperands, access_bits(key));
 }
 
 /// With few rows a thread waits for memory once and adds least on the way to the sum. With many,
@@ -181,11 +182,12 @@ bool valid_part_blocks(const DeviceProperties& device, const tune::Key& key,
 
 tune::Config unmerged(const DeviceProperties&, const tune::Key&) { return {0}; }
 
-/// The means of equal shares merge: of whole groups, or of a part that has no access left over.
+/// The means of equal shares merge: of whole groups, or of a part that has no access left over. Not
+/// of f32, where a share's mean has too few digits (RowNormConfig::corrected).
 bool valid_merged(const DeviceProperties&, const tune::Key& key, const tune::Config& config) {
   const std::int64_t accesses = accesses_of(key);
   if (config[0] == 0) return true;
-  if (config[0] != 1 || is_looped(key)) return false;
+  if (config[0] != 1 || is_looped(key) || key[0] > 16) return false;
   return accesses % kWarp == 0 || (accesses < kWarp && accesses == power_of_two_from(accesses));
 }
 
@@ -235,15 +237,24 @@ int max_accesses(std::int64_t operands, std::int64_t access_bits) {
 RowBlocks choose_row_blocks(std::string_view op, RowOutput output, const DeviceProperties& device,
                             const RowKey& key, std::int64_t rows) {
   const Spaces& spaces = spaces_of(op);
-  const tune::Config config =
-      tune::choose(output == RowOutput::codes ? spaces.code_blocks : spaces.blocks, device,
-                   {key.bits, key.h, key.access, key.operands, rows});
-  return {config[0], config[1], config[2], static_cast<WeightLoads>(config[3]),
-          config[4], config[5]};
+  const tune::Key of_blocks{key.bits, key.h, key.access, key.operands, rows};
+  const tune::Config config = tune::choose(
+      output == RowOutput::codes ? spaces.code_blocks : spaces.blocks, device, of_blocks);
+  RowBlocks blocks{{}, static_cast<WeightLoads>(config[3]), config[4]};
+  blocks.shape = {.h = key.h,
+                  .vector_elems = static_cast<int>(key.access),
+                  .threads_per_row = config[0],
+                  .rows_per_block = config[1],
+                  .turns = config[2],
+                  .parts = config[5],
+                  .looped = is_looped(of_blocks)};
+  if (!blocks.shape.looped)
+    blocks.shape.vectors = static_cast<int>(ceil_div(accesses_of(of_blocks), config[0]));
+  return blocks;
 }
 
 bool choose_merged(const DeviceProperties& device, const RowKey& key) {
-  return tune::choose(kMerged, device, {key.bits, key.h, key.access, key.operands})[0] == 1;
+  return tune::choose(kMerged, device, {key.bits, key.h, key.access})[0] == 1;
 }
 
 }  // namespace tilewright::rows

@@ -12,7 +12,7 @@ namespace tilewright::rows {
 
 /// Of the row alone.
 struct RowKey {
-  std::int64_t bits = 16;  ///< of an element of x
+  std::int64_t bits = 16;  ///< of an element that is normalised
   std::int64_t h = 0;      ///< elements of a row
   std::int64_t access = 8;
   std::int64_t operands =
@@ -21,12 +21,9 @@ struct RowKey {
 
 /// What does not change a row's result.
 struct RowBlocks {
-  int threads = 128;  ///< of a row
-  int rows = 1;       ///< of a block at once
-  int turns = 1;      ///< of a block, with the weights kept
+  RowShape shape;
   WeightLoads weights = WeightLoads::free;
   int resident = 0;  ///< blocks that a multiprocessor must hold, which bounds registers; 0: any
-  int parts = 1;     ///< blocks of a row: each sums all of it, and writes its part
 };
 
 /// What a norm writes of a row: rows of codes have records of their own.

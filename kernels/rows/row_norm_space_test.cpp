@@ -40,7 +40,7 @@ TEST(RowNormSpace, ManyRowsOfCodesLeaveFewLanesIdle) {
                         {14336, 448}}) {
     const rows::RowKey key{.bits = 16, .h = c.h, .access = 8, .operands = 2};
     const auto threads_of = [&](rows::RowOutput output, std::int64_t rows) {
-      return rows::choose_row_blocks("rms_norm", output, device, key, rows).threads;
+      return rows::choose_row_blocks("rms_norm", output, device, key, rows).shape.threads_per_row;
     };
     EXPECT_EQ(threads_of(rows::RowOutput::codes, 32768), c.threads) << c.h;
     EXPECT_EQ(threads_of(rows::RowOutput::codes, 64), threads_of(rows::RowOutput::numbers, 64))
@@ -54,7 +54,8 @@ TEST(RowNormSpace, ManyRowsOfNarrowAccessesHaveSixteenBytesAThread) {
   device.sm_count = 132;
   const auto threads_of = [&](std::int64_t h, std::int64_t access, std::int64_t rows) {
     const rows::RowKey key{.bits = 16, .h = h, .access = access, .operands = 2};
-    return rows::choose_row_blocks("rms_norm", rows::RowOutput::numbers, device, key, rows).threads;
+    return rows::choose_row_blocks("rms_norm", rows::RowOutput::numbers, device, key, rows)
+        .shape.threads_per_row;
   };
   EXPECT_EQ(threads_of(4097, 1, 16384), 544);
   EXPECT_EQ(threads_of(4098, 2, 16384), 544);
@@ -75,13 +76,13 @@ TEST(RowNormSpace, FourBlocksShareALongRowOfVeryFew) {
   for (const Case& c : {Case{4096, 512, 1}, {5120, 160, 4}, {7168, 224, 4}, {8192, 256, 4}}) {
     for (const std::string_view op : {"rms_norm", "layer_norm"}) {
       const rows::RowBlocks blocks = blocks_of(op, c.h, 16);
-      EXPECT_EQ(blocks.threads, c.threads) << op << " " << c.h;
-      EXPECT_EQ(blocks.parts, c.parts) << op << " " << c.h;
+      EXPECT_EQ(blocks.shape.threads_per_row, c.threads) << op << " " << c.h;
+      EXPECT_EQ(blocks.shape.parts, c.parts) << op << " " << c.h;
     }
-    EXPECT_EQ(blocks_of("rms_norm", c.h, 17).parts, 1) << c.h;
-    EXPECT_EQ(blocks_of("rms_norm", c.h, 1, rows::RowOutput::codes).parts, 1) << c.h;
-    EXPECT_EQ(blocks_of("fused_add_rms_norm", c.h, 1).parts, 1) << c.h;
-    EXPECT_EQ(blocks_of("embedding", c.h, 1).parts, 1) << c.h;
+    EXPECT_EQ(blocks_of("rms_norm", c.h, 17).shape.parts, 1) << c.h;
+    EXPECT_EQ(blocks_of("rms_norm", c.h, 1, rows::RowOutput::codes).shape.parts, 1) << c.h;
+    EXPECT_EQ(blocks_of("fused_add_rms_norm", c.h, 1).shape.parts, 1) << c.h;
+    EXPECT_EQ(blocks_of("embedding", c.h, 1).shape.parts, 1) << c.h;
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <vector>
 
@@ -110,6 +111,16 @@ void check_type(const View& view, std::string_view which, Type type, const Calle
                 std::string(name(type)));
 }
 
+std::string number_text(double value) {
+  std::array<char, 32> text{};
+  const float single = static_cast<float>(value);
+  const bool is_single = static_cast<double>(single) == value;  // its digits are fewer
+  const std::to_chars_result end =
+      is_single ? std::to_chars(text.data(), text.data() + text.size(), single)
+                : std::to_chars(text.data(), text.data() + text.size(), value);
+  return {text.data(), end.ptr};
+}
+
 void check_real(const View& view, std::string_view which, const Caller& caller) {
   if (is_real_type(view.type)) return;
   caller.refuse(std::string(which) + " has type " + std::string(name(view.type)) +
@@ -119,15 +130,16 @@ void check_real(const View& view, std::string_view which, const Caller& caller) 
 void check_like_or_f32(const View& view, std::string_view which, Type like, std::string_view owner,
                        const Caller& caller) {
   if (view.type == like || view.type == f32) return;
+  const std::string allowed = std::string(owner) + "'s type " + std::string(name(like));
   caller.refuse(std::string(which) + " has type " + std::string(name(view.type)) + "; it must be " +
-                std::string(owner) + "'s type " + std::string(name(like)) + " or f32");
+                allowed + (like == f32 ? "" : " or f32"));
 }
 
 void check_norm_numbers(float eps, float weight_bias, const Caller& caller) {
   if (!std::isfinite(eps) || eps < 0)
-    caller.refuse("eps=" + std::to_string(eps) + "; it must be finite and at least 0");
+    caller.refuse("eps=" + number_text(eps) + "; it must be finite and at least 0");
   if (!std::isfinite(weight_bias))
-    caller.refuse("weight_bias=" + std::to_string(weight_bias) + "; it must be finite");
+    caller.refuse("weight_bias=" + number_text(weight_bias) + "; it must be finite");
 }
 
 void check_distinct(const View& view, std::string_view which, const Caller& caller) {

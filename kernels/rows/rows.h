@@ -43,6 +43,9 @@ View as_bits(const View& view);
 /// Refuses a view whose elements are not one after another: "w is ...; it must be NAME".
 void check_vector(const View& view, std::string_view which, std::int64_t elems,
                   const Caller& caller);
+/// The shortest text that reads back as the same number.
+std::string number_text(double value);
+
 void check_real(const View& view, std::string_view which, const Caller& caller);
 /// Refuses another type: "WHICH has type X; it must be Y".
 void check_type(const View& view, std::string_view which, Type type, const Caller& caller);
