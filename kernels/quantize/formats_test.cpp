@@ -273,7 +273,7 @@ TEST_F(QuantFormats, PadEveryLayoutOfScales) {
 }
 
 TEST_F(QuantFormats, SwizzleAsTheContractsOffsets) {
-  std::vector<double> values(131U * 192U, 1.0);
+  std::vector<double> values(std::size_t{131} * 192, 1.0);
   for (std::size_t i : {130U * 6 + 5, 127U * 6 + 3, 32U * 6})
     values[32 * i] = 1000;
   std::vector<Array> out = run(op, {make_array("x", bf16, {131, 192}, values)},
@@ -333,6 +333,8 @@ TEST_F(QuantFormats, RefuseWhatTheyCannotQuantise) {
   EXPECT_EQ(refusal(op, {x, make_array("encode_scale", bf16, {1}, std::array{1.0})},
                     {{"format", "nvfp4"}}),
             "quantize: 'encode_scale' is bf16[1]; its type must be one of f32");
+  EXPECT_EQ(refusal(op, {x, one("encode_scale", -3)}, {{"format", "nvfp4"}}),
+            "quantize: encode_scale is -3; it must be above 0");
   EXPECT_EQ(refusal(op, {x, one("encode_scale", 1)}, {{"format", "mxfp4"}}),
             "quantize: encode_scale is given; only nvfp4 takes one");
   EXPECT_EQ(refusal(op, {x}, {{"format", "mxfp4"}, {"scale_layout", "column_tma"}}),

@@ -153,13 +153,15 @@ Fragment sixths_of(const std::vector<Value>& xs, const Value& factor) {
 }  // namespace
 
 // Quotients need correct remainders, which lose bits below 2^-149: a scale of at least 2^-92 and a
-// quotient of at least 2^-10, half the smallest code, keep them.
+// quotient of at least 2^-10, half the smallest code, keep them. Elements beyond a bound of the
+// scale may have a quotient of infinity, which has no remainder.
 Division division_of(const QuantCoding& coding, bool exact, float floor) {
   constexpr float kLeastFloor = 448 * 0x1p-92f;
   if (!exact || coding.has_power_scales()) return Division::product;
   if (coding.format == QuantFormat::nvfp4) return Division::skewed;
   const bool given = coding.format == QuantFormat::fp8_tensor;
-  return given || floor < kLeastFloor ? Division::exact : Division::corrected;
+  const bool bound = coding.most != QuantCoding::kNoBound;
+  return given || bound || floor < kLeastFloor ? Division::exact : Division::corrected;
 }
 
 Value larger(const Value& a, const Value& b) { return max(a, b, NanMode::propagate); }

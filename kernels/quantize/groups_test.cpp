@@ -180,6 +180,21 @@ TEST_F(QuantGroups, BoundTheScaleOfAToken) {
         {{"scale_ub", "0.5"}});
 }
 
+TEST_F(QuantGroups, SaturateUnderABound) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  for (const Type type : {f32, bf16, f16}) {
+    const double large = type == f16 ? 60000 : 3e38;
+    const Array x = make_array("x", type, {1, 6}, std::array{1.0, -kInf, kInf, large, -large, 0.0});
+    for (const char* bound : {"1", "1e-3", "1e33"}) {
+      const std::vector<Array> out = run(op, {x}, {{"scale_ub", bound}});
+      EXPECT_EQ(to_doubles(out[0])[1], -448) << bound;
+      EXPECT_EQ(to_doubles(out[0])[2], 448) << bound;
+      run(op, {x}, {{"scale_ub", bound}, {"pow2_scale", "true"}});
+      run(relu2_operator(), {x}, {{"quant", "fp8_token"}, {"scale_ub", bound}});
+    }
+  }
+}
+
 TEST_F(QuantGroups, KeepNanUnderABound) {
   std::vector<double> values(32, 1.0);
   values[3] = NAN;
@@ -206,7 +221,7 @@ TEST_F(QuantGroups, RefuseWhatTheyDoNotTake) {
        "quantize: pow2_scale=true with scale_type=ue8m0; those are powers of two"},
       {{{"format", "mxfp8"}, {"scale_ub", "3"}},
        "quantize: scale_ub=3 with mxfp8; it is for fp8_token"},
-      {{{"scale_ub", "0"}}, "quantize: scale_ub=0.000000; it must be above 0"},
+      {{{"scale_ub", "0"}}, "quantize: scale_ub=0; it must be above 0"},
   };
   for (const Row& row : rows)
     EXPECT_EQ(refusal(op, {x}, row.options), row.message);

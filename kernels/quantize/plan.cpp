@@ -220,7 +220,7 @@ QuantizePlan plan_quantize(const DeviceProperties& device, const QuantizeTensors
 
 std::string QuantizePlan::key() const {
   const QuantizeConfig& c = config;
-  return "quantize/5 " + tilewright::to_string(c.coding) + " g=" + std::to_string(c.group) +
+  return "quantize/6 " + tilewright::to_string(c.coding) + " g=" + std::to_string(c.group) +
          " v=" + std::to_string(c.vector_elems) + " t=" + std::to_string(c.threads_per_group) +
          "x" + std::to_string(c.groups_per_block) + "x" + std::to_string(c.turns) +
          " n=" + std::to_string(c.accesses) + " m=" + std::to_string(c.resident) +

@@ -228,9 +228,9 @@ void check_fp8(const QuantCoding& coding, float floor, const rows::Caller& calle
                   "; with fp8_tensor it must be f32");
   }
   if (!(coding.most > 0))
-    caller.refuse("scale_ub=" + std::to_string(coding.most) + "; it must be above 0");
+    caller.refuse("scale_ub=" + rows::number_text(coding.most) + "; it must be above 0");
   if (!std::isfinite(floor) || floor < 1e-30f)
-    caller.refuse("floor=" + std::to_string(floor) + "; it must be finite and at least 1e-30");
+    caller.refuse("floor=" + rows::number_text(floor) + "; it must be finite and at least 1e-30");
 }
 
 void check_groups(const QuantCoding& coding, Tail tail, const View& q, const rows::Caller& caller) {

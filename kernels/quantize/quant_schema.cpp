@@ -294,10 +294,14 @@ std::optional<Tolerance> quant_output_tolerance(const Arguments& arguments, std:
 }
 
 void check_scale(const Arguments& arguments, std::span<const Array> inputs) {
-  const Array* scale = find_input(inputs, "scale");
-  if (scale == nullptr) return;
-  for (double value : to_doubles(*scale)) {
-    if (!(value > 0)) arguments.fail("scale is " + std::to_string(value) + "; it must be above 0");
+  for (const char* name : {"scale", "encode_scale"}) {
+    const Array* scale = find_input(inputs, name);
+    if (scale == nullptr) continue;
+    for (const double value : to_doubles(*scale)) {
+      if (value > 0) continue;
+      arguments.fail(std::string(name) + " is " + rows::number_text(value) +
+                     "; it must be above 0");
+    }
   }
 }
 

@@ -191,7 +191,12 @@ constexpr Operator kQuantize{
                       "infinity too, by a scale of NaN over codes of 0. Experts' rows [E, T, H] "
                       "have scales in a layout of each expert's own.",
                .tensors = kQuantizeTensors,
-               .options = kQuantizeOptions},
+               .options = kQuantizeOptions,
+               .limits =
+                   "H is a multiple of the format's group without ragged_tail, and even for "
+                   "e2m1; fp8_token takes 2^30 elements. column_tma is for fp8_block with f32, "
+                   "packed_ue8m0 for groups with ue8m0, the swizzles for mxfp8, mxfp4 and "
+                   "nvfp4. Scales that are given are above 0."},
     .outputs = quantize_outputs,
     .launch =
         [](const Device&, const Stream& stream, const Arguments& a) {
@@ -252,7 +257,9 @@ constexpr Operator kDequantize{
                .formula = "y = q * scale (* decode_scale)",
                .doc = "Expands codes with their scales.",
                .tensors = kDequantizeTensors,
-               .options = kDequantizeOptions},
+               .options = kDequantizeOptions,
+               .limits =
+                   "As quantize's. Products are of f32: one rounding to it, and one to y's type."},
     .outputs = [](const Arguments& a) -> std::vector<OutputSpec> {
       const View& q = a.tensor("q");
       (void)has_experts(a, "q");  // refuses modes that those do not have
