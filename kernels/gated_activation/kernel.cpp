@@ -303,7 +303,7 @@ class GatedKernel {
       Value g = cut_above(gate, *p_.limit);
       Value argument = g * *p_.alpha;
       return (cut(up, *p_.limit) + 1.0f) *
-             rounded(g * sigmoid_of(argument, [&] { return fma(g, *p_.alpha, -argument); }));
+             rounded(with_sigmoid(g, argument, [&] { return fma(g, *p_.alpha, -argument); }));
     }
     Value g = config_.clamp_gate == ClampGate::before ? cut_above(gate, *p_.limit) : gate;
     bool cut_after = config_.clamp_gate == ClampGate::after;
@@ -330,40 +330,43 @@ class GatedKernel {
       case Activation::swigluoai:
         break;
     }
-    return g * sigmoid_of(g);
+    return plan_.x_arg.type == f32 ? g * sigmoid(g) : with_approximate_sigmoid(g, g);
   }
 
-  /// Approximate where the output has 16 bits: the exponent's rounding is |x| 2^-24 of the result.
-  /// Powers below 2^-126 may be flushed, for they vanish beside 1, and so may sigmoids below it:
-  /// ptxas would guard against that by 9 instructions.
-  Value sigmoid_of(const Value& x) const {
-    if (plan_.x_arg.type == f32) return sigmoid(x);
-    Value power = power_of_two(x * -kLog2E);
-    return inline_ptx("rcp.approx.ftz.f32 $0, $1;", {f32}, {power + 1.0f}).front();
+  /// g times the sigmoid of x, where the output has 16 bits: the exponent's rounding is |x| 2^-24
+  /// of the result. Powers below 2^-126 may be flushed, for they vanish beside 1. The reciprocal is
+  /// four times the sigmoid, which never is below 2^-126: ptxas would guard against that by 6
+  /// instructions.
+  static Value with_approximate_sigmoid(const Value& g, const Value& x) {
+    constexpr float kPart = 0.25f;
+    const Value power = power_of_two(x * -kLog2E);
+    const Value of_part = fma(power, kPart, constant(f32, kPart));
+    return g * kPart * inline_ptx("rcp.approx.ftz.f32 $0, $1;", {f32}, {of_part}).front();
   }
 
-  /// The sigmoid of x and the rest that x lacks, for the exponential turns an error of its argument
-  /// into a relative one. Of no consequence in 16 bits. Beyond 128 sigmoids are 0 or 1.
+  /// g times the sigmoid of x and the rest that x lacks, for the exponential turns an error of its
+  /// argument into a relative one. Of no consequence in 16 bits. Beyond 128 sigmoids are 0 or 1.
   template <class Rest>
-  Value sigmoid_of(const Value& x, Rest&& rest) const {
-    Value near = sigmoid_of(x);
-    if (plan_.x_arg.type != f32) return near;
-    Value lost = select(abs(x) < 128.0f, rest(), constant(f32, 0.0f));
-    return fma(lost * near, constant(f32, 1.0f) - near, near);
+  Value with_sigmoid(const Value& g, const Value& x, Rest&& rest) const {
+    if (plan_.x_arg.type != f32) return with_approximate_sigmoid(g, x);
+    const Value near = sigmoid(x);
+    const Value lost = select(abs(x) < 128.0f, rest(), constant(f32, 0.0f));
+    return g * fma(lost * near, constant(f32, 1.0f) - near, near);
   }
 
   /// (1 + tanh(z)) / 2 = sigmoid(2 z).
   Value gelu_tanh(const Value& g) const {
-    if (plan_.x_arg.type != f32) return g * sigmoid_of(g * fma(g * g, kTanhCubic, kTanhLinear));
+    if (plan_.x_arg.type != f32)
+      return with_approximate_sigmoid(g, g * fma(g * g, kTanhCubic, kTanhLinear));
     Value square = g * g;
     Value slope = fma(square, kTanhCubic, kTanhLinearHigh);
     Value argument = g * slope;
-    return g * sigmoid_of(argument, [&] {
-             Value of_square = fma(g, g, -square);
-             Value of_slope = fma(square, kTanhCubic, constant(f32, kTanhLinearHigh) - slope);
-             Value low = fma(square, kTanhCubicLow, constant(f32, kTanhLinearLow));
-             return fma(g, fma(of_square, kTanhCubic, of_slope) + low, fma(g, slope, -argument));
-           });
+    return with_sigmoid(g, argument, [&] {
+      Value of_square = fma(g, g, -square);
+      Value of_slope = fma(square, kTanhCubic, constant(f32, kTanhLinearHigh) - slope);
+      Value low = fma(square, kTanhCubicLow, constant(f32, kTanhLinearLow));
+      return fma(g, fma(of_square, kTanhCubic, of_slope) + low, fma(g, slope, -argument));
+    });
   }
 
   /// g times the normal distribution function, which would cancel in its lower tail: that is

@@ -68,10 +68,10 @@ void check(const GatedTensors& t, const GatedOptions& options, const rows::Calle
   }
   check_shapes(t, options.layout, caller);
   if (!std::isfinite(options.limit) || options.limit <= 0) {
-    caller.refuse("limit=" + std::to_string(options.limit) + "; it must be finite and above 0");
+    caller.refuse("limit=" + rows::number_text(options.limit) + "; it must be finite and above 0");
   }
   if (!std::isfinite(options.alpha)) {
-    caller.refuse("alpha=" + std::to_string(options.alpha) + "; it must be finite");
+    caller.refuse("alpha=" + rows::number_text(options.alpha) + "; it must be finite");
   }
 }
 
@@ -263,7 +263,7 @@ GatedPlan plan_gated_activation(const DeviceProperties& device, const GatedTenso
 }
 
 std::string GatedPlan::key() const {
-  std::string text = std::string(operator_name(config.activation)) + "/8 " +
+  std::string text = std::string(operator_name(config.activation)) + "/9 " +
                      (config.row ? rows::to_string(*config.row) : rows::to_string(config.tile)) +
                      " l=" + std::to_string(static_cast<int>(config.layout)) +
                      " c=" + std::to_string(static_cast<int>(config.clamp_gate)) +

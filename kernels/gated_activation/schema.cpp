@@ -192,7 +192,7 @@ NanRule nan_rule(const Arguments& arguments) {
 
 /// Contract, I 3.1: half an ulp of the output and c = 32 (f32) or 16 units of 2^-24. The argument
 /// of exp, up to 128 in size, has an error of its own in approximate code, which writes 16 bits:
-/// 2^-24 of it. Sigmoids below 2^-126 may become 0.
+/// 2^-24 of it. Tails of gelu below 2^-126 may become 0.
 template <Activation A>
 double error_of(const Arguments& arguments) {
   Type type = arguments.tensor("x").type;
@@ -220,7 +220,7 @@ Tolerance tolerance(const Arguments& arguments, std::string_view output) {
   const double error = error_of<A>(arguments);
   if (const auto codes = quant_output_tolerance(arguments, output, error)) return *codes;
   return {.relative = rows::half_ulp(type) + error,
-          .absolute = rows::half_tiniest(type) + (A != Activation::relu2 ? 0x1p-110 : 0)};
+          .absolute = rows::half_tiniest(type) + (A == Activation::gelu ? 0x1p-110 : 0)};
 }
 
 std::int64_t bytes(const Arguments& arguments) {
@@ -286,22 +286,27 @@ constexpr Operator make_operator(std::string_view formula, std::string_view doc,
                                  std::span<const TensorSpec> tensors,
                                  std::span<const OptionSpec> options,
                                  std::span<const std::string_view> problems) {
-  return {.schema = {.name = operator_name(A),
-                     .version = 1,
-                     .formula = formula,
-                     .doc = doc,
-                     .tensors = tensors,
-                     .options = options},
-          .outputs = outputs<A>,
-          .launch = launch<A>,
-          .reference = reference<A>,
-          .tolerance = tolerance<A>,
-          .nan_rule = nan_rule,
-          .check_contents = check_contents,
-          .bytes = bytes,
-          .trace = trace<A>,
-          .fill = fill,
-          .bench_problems = problems};
+  return {
+      .schema = {.name = operator_name(A),
+                 .version = 1,
+                 .formula = formula,
+                 .doc = doc,
+                 .tensors = tensors,
+                 .options = options,
+                 .limits =
+                     "N is even where there are two halves. A gate of -infinity gives NaN, but 0 "
+                     "in relu2; in 16 bits sigmoids below 2^-128 count as 0. With quant, groups of "
+                     "fp8_block have 128 elements at most, and rows a multiple of a 32nd of them."},
+      .outputs = outputs<A>,
+      .launch = launch<A>,
+      .reference = reference<A>,
+      .tolerance = tolerance<A>,
+      .nan_rule = nan_rule,
+      .check_contents = check_contents,
+      .bytes = bytes,
+      .trace = trace<A>,
+      .fill = fill,
+      .bench_problems = problems};
 }
 
 constexpr Operator kSilu = make_operator<Activation::silu>(

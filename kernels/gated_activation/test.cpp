@@ -140,9 +140,29 @@ TEST_F(GatedActivation, AllowsForTheRoundingOfSumsWithABias) {
   }
   // Without one they are right to the contract's units.
   HostTensors tensors;
-  tensors.set(make_array("x", f32, {1, 2}, std::vector<double>{1, 2}));
+  tensors.set(make_array("x", bf16, {1, 2}, std::vector<double>{1, 2}));
   gated_activation_reference({}, tensors);
-  EXPECT_EQ(allowance(tensors, "y"), nullptr);
+  EXPECT_EQ(to_doubles(*allowance(tensors, "y")), std::vector<double>{0});
+}
+
+TEST_F(GatedActivation, FlushesNoSigmoid) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  for (const Type type : {f16, bf16}) {
+    for (const double gate : {-87.5, -88.0, -88.5})
+      EXPECT_EQ(of(type, silu_and_mul_operator(), gate, kInf), -kInf) << gate;
+  }
+  EXPECT_EQ(of(f16, gelu_tanh_and_mul_operator(), -10.03125, kInf), -kInf);
+  const Options reversed{{"alpha", "-1"}, {"limit", "100"}};
+  EXPECT_GT(of(bf16, swigluoai_and_mul_operator(), 88.5, 0, reversed), 3e-37);
+  const double y = of(bf16, silu_and_mul_operator(), -88, 3e38);
+  EXPECT_NEAR(y, -88 * std::exp(-88.0) * 3e38, 1);
+}
+
+TEST_F(GatedActivation, VanishesWhereTheExponentialIsInfinite) {
+  EXPECT_NEAR(of(silu_and_mul_operator(), -95, 1e30), -5.245e-10, 1e-12);
+  for (const double gate : {-88.75, -95.0, -200.0})
+    EXPECT_EQ(of(bf16, silu_and_mul_operator(), gate, 1), 0) << gate;
+  of(relu2_operator(), 1e-23, 1e30, {{"gated", "true"}});
 }
 
 TEST_F(GatedActivation, TakesItsOptions) {
@@ -269,7 +289,7 @@ TEST_F(GatedActivation, RefusesWhatItCannotCompute) {
   EXPECT_EQ(refusal(op, {random("x", bf16, {4, 64})}, {{"limit", "5"}}),
             "silu_and_mul: limit=5 with clamp_gate=none; it takes before or after");
   EXPECT_EQ(refusal(swigluoai_and_mul_operator(), {random("x", bf16, {4, 64})}, {{"limit", "0"}}),
-            "swigluoai_and_mul: limit=0.000000; it must be finite and above 0");
+            "swigluoai_and_mul: limit=0; it must be finite and above 0");
 }
 
 TEST_F(GatedActivation, RefusesOverlap) {
