@@ -230,7 +230,7 @@ Parameters PoolMeanPlan::parameters() const {
 }
 
 std::string PoolRowsPlan::key() const {
-  return "pooling_rows/2 mode=" + std::to_string(static_cast<int>(options.mode)) +
+  return "pooling_rows/3 mode=" + std::to_string(static_cast<int>(options.mode)) +
          (options.normalize ? " normalize " : " ") + rows::to_string(shape) + key_text(kind) +
          " | " + to_string(source_arg) + " | " + to_string(bounds_arg) + " | " + to_string(out_arg);
 }

@@ -2,19 +2,25 @@
 // Means and rows of sequences in float64.
 #include "kernels/pooling/reference.h"
 
+#include "tilewright/written.h"
+
 #include <algorithm>
 #include <cmath>
 
 namespace tilewright {
 namespace {
 
-void normalise(std::span<double> row) {
+/// Returns what elements were multiplied with.
+double normalise(std::span<double> row) {
   double squares = 0;
   for (double x : row)
     squares += x * x;
-  const double norm = std::sqrt(squares);
+  constexpr double kMax = 3.4028235677973366e38;  // the sum is one of f32
+  const double norm = squares > kMax ? INFINITY : std::sqrt(squares);
+  const double length = norm < 1e-12 ? 1e-12 : norm;
   for (double& x : row)
-    x /= norm < 1e-12 ? 1e-12 : norm;
+    x /= length;
+  return 1 / length;
 }
 
 /// Where sequences begin, and the end.
@@ -36,9 +42,10 @@ void pooling_reference(const PoolingOptions& options, std::int64_t columns, Host
       mask == nullptr ? std::vector<double>(static_cast<std::size_t>(hidden.shape[0]), 1.0)
                       : to_doubles(*mask);
   const std::size_t sequences = bounds.size() - 1, width = static_cast<std::size_t>(columns);
-  std::vector<double> out(sequences * width);
+  std::vector<double> out(sequences * width), allowed(out.size());
   for (std::size_t b = 0; b < sequences; ++b) {
     const std::span<double> row = std::span(out).subspan(b * width, width);
+    const std::span<double> sizes = std::span(allowed).subspan(b * width, width);
     auto begin = static_cast<std::int64_t>(bounds[b]),
          end = static_cast<std::int64_t>(bounds[b + 1]);
     if (options.mode == PoolingMode::last) begin = std::max(begin, end - 1);
@@ -47,14 +54,28 @@ void pooling_reference(const PoolingOptions& options, std::int64_t columns, Host
     for (std::int64_t t = begin; t < end; ++t) {
       if (included[static_cast<std::size_t>(t)] == 0) continue;
       ++count;
-      for (std::size_t j = 0; j < width; ++j)
-        row[j] += values[static_cast<std::size_t>(t * hidden.shape[1]) + j];
+      for (std::size_t j = 0; j < width; ++j) {
+        const double x = values[static_cast<std::size_t>(t * hidden.shape[1]) + j];
+        row[j] += x;
+        sizes[j] += std::fabs(x);
+      }
     }
     for (double& x : row)
       x = count == 0 ? 0 : x / count;
-    if (options.normalize) normalise(row);
+    const double units = (std::log2(std::max(count, 1.0)) + 8) * 0x1p-24;
+    const double factor = options.normalize ? normalise(row) : 1;
+    double together = 0;  // of means that are off, the norm is
+    for (double& x : sizes) {
+      x *= count == 0 || options.mode != PoolingMode::mean ? 0 : units / count * factor;
+      if (!std::isfinite(x)) x = 0;
+      together += x * x;
+    }
+    for (std::size_t j = 0; j < width && options.normalize && std::isfinite(row[j]); ++j)
+      sizes[j] += std::sqrt(together) * std::fabs(row[j]);
   }
-  tensors.set(make_array("out", f64, {static_cast<std::int64_t>(sequences), columns}, out));
+  const std::vector<std::int64_t> shape{static_cast<std::int64_t>(sequences), columns};
+  set_allowance(tensors, "out", shape, allowed);
+  tensors.set(make_array("out", f64, shape, out));
 }
 
 }  // namespace tilewright

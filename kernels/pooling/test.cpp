@@ -152,6 +152,31 @@ TEST_F(Pooling, GivesUnitVectors) {
   }
 }
 
+TEST_F(Pooling, LooksForNoBoundsThatAreAbsent) {
+  const Array hidden = random("hidden", bf16, {4, 8});
+  const std::vector<Array> inputs{hidden};
+  Arguments arguments(op.schema);
+  arguments.set("hidden", make_view(1 << 20, bf16, hidden.shape));
+  EXPECT_NO_THROW(op.check_contents(arguments, inputs));  // the plan says what is missing
+  EXPECT_EQ(refusal(op, inputs),
+            "pooling: cu_seqlens and lengths are absent; one of them must be given");
+}
+
+TEST_F(Pooling, AllowsForColumnsThatCancel) {
+  std::vector<double> values = to_doubles(random("hidden", f32, {64, 8}));
+  for (std::size_t i = 0; i < values.size() / 2; ++i)
+    values[values.size() / 2 + i] = -values[i] * (1 + 1e-6);
+  const Array hidden = make_array("hidden", f32, {64, 8}, values);
+  for (const char* normalize : {"false", "true"})
+    run(op, {hidden, bounds({0, 64})}, {{"normalize", normalize}});
+}
+
+TEST_F(Pooling, CountsHugeNormsAsInfinite) {
+  const Array hidden = make_array("hidden", f32, {1, 4}, std::vector<double>(4, 1e20));
+  const Array out = run(op, {hidden, bounds({0, 1})}, {{"normalize", "true"}}).front();
+  EXPECT_EQ(row(out, 0), std::vector<double>(4, 0));
+}
+
 TEST_F(Pooling, CountsNormsAsAtLeastSomething) {
   for (const double x : {1e-20, 1e-14, 1e-11}) {
     const Array hidden = make_array("hidden", f32, {1, 4}, std::vector<double>(4, x));

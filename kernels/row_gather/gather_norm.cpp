@@ -92,10 +92,7 @@ RowNormConfig choose_gather_norm(const DeviceProperties& device, const RowGather
   const rows::RowBlocks blocks =
       rows::choose_row_blocks("embedding", rows::RowOutput::numbers, device, key, t.out.shape[0]);
   RowNormConfig config;
-  config.row = rows::make_row_shape(h, access, blocks.threads,
-                                    rows::max_accesses(key.operands, key.bits * key.access));
-  config.row.rows_per_block = blocks.rows;
-  config.row.turns = blocks.turns;
+  config.row = blocks.shape;
   config.partial = h;
   config.has_weight_bias = options.norm->weight_bias != 0;
   config.weights = blocks.weights;

@@ -9,12 +9,11 @@ rows::IndexedRow row_of_token(const GatherParameters& parameters, const Value& i
   const Tokens& tokens = parameters.tokens;
   const Value from_first = tokens.first_id ? id.to(s64) - *tokens.first_id : id;
   if (!tokens.count) return rows::indexed_row(from_first, count);
-  const Value rows = to_value(count).to(s64);
   const Value row = from_first.to(s64);
   const Value exists = row >= 0 && row < *tokens.count;
   if (!tokens.added_id) return {row.bitcast(u64), exists};
   const Value added = id.to(s64) - *tokens.added_id + *tokens.added_row;
-  const Value is_added = id.to(s64) >= *tokens.added_id && added < rows;
+  const Value is_added = id.to(s64) >= *tokens.added_id && added < *tokens.added_end;
   return {select(exists, row, added).bitcast(u64), exists || is_added};
 }
 

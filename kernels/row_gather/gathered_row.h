@@ -14,7 +14,7 @@ namespace tilewright {
 
 /// Which tokens have which rows of the table.
 struct Tokens {
-  std::optional<Value> first_id, count, added_id, added_row;
+  std::optional<Value> first_id, count, added_id, added_row, added_end;
 };
 
 struct GatherParameters {

@@ -97,11 +97,11 @@ Traced RowGatherPlan::trace(ptx::Target target) const {
                      const Maybe& row_scale, const Maybe& bad_ids,
                      const std::optional<Value>& first_id, const std::optional<Value>& count,
                      const std::optional<Value>& added_id, const std::optional<Value>& added_row,
-                     const std::optional<Value>& scale, const Maybe& type_table,
-                     const Maybe& token_types, const Maybe& position_table, const Maybe& positions,
-                     const Maybe& w, const Maybe& residual_out, const std::optional<Value>& eps,
-                     const std::optional<Value>& weight_bias) {
-    const Tokens tokens{first_id, count, added_id, added_row};
+                     const std::optional<Value>& added_end, const std::optional<Value>& scale,
+                     const Maybe& type_table, const Maybe& token_types, const Maybe& position_table,
+                     const Maybe& positions, const Maybe& w, const Maybe& residual_out,
+                     const std::optional<Value>& eps, const std::optional<Value>& weight_bias) {
+    const Tokens tokens{first_id, count, added_id, added_row, added_end};
     std::vector<AddedRows<Tensor>> added;
     if (type_table) added.push_back({*type_table, *token_types});
     if (position_table) added.push_back({*position_table, *positions});
@@ -121,13 +121,14 @@ Traced RowGatherPlan::trace(ptx::Target target) const {
   auto indices_of = [](const std::optional<AddedRows<TensorArg>>& added) {
     return added ? std::optional(added->indices) : std::nullopt;
   };
-  return tilewright::trace(
-      trace_options, body, ids_arg, table_arg, out_arg, scale_arg, bad_ids_arg,
-      number(config.has_first_id, s64), number(config.has_count, s64),
-      number(config.has_added, s64), number(config.has_added, s64), number(config.has_scale, f32),
-      table_of(types_arg), indices_of(types_arg), table_of(positions_arg),
-      indices_of(positions_arg), w_arg, residual_out_arg, number(config.norm.has_value(), f32),
-      number(config.norm && config.norm->has_weight_bias, f32));
+  return tilewright::trace(trace_options, body, ids_arg, table_arg, out_arg, scale_arg, bad_ids_arg,
+                           number(config.has_first_id, s64), number(config.has_count, s64),
+                           number(config.has_added, s64), number(config.has_added, s64),
+                           number(config.has_added, s64), number(config.has_scale, f32),
+                           table_of(types_arg), indices_of(types_arg), table_of(positions_arg),
+                           indices_of(positions_arg), w_arg, residual_out_arg,
+                           number(config.norm.has_value(), f32),
+                           number(config.norm && config.norm->has_weight_bias, f32));
 }
 
 }  // namespace tilewright

@@ -336,7 +336,7 @@ TEST_F(EmbeddingNorm, RefusesWhatItCannotNormalise) {
   EXPECT_EQ(text(at(1024, e4m3, {8}), {}, norm),
             "embedding: w has type e4m3; it must be bf16, f16 or f32");
   EXPECT_EQ(text(w, {}, {.norm = GatherNorm{.eps = -1}}),
-            "embedding: eps=-1.000000; it must be finite and at least 0");
+            "embedding: eps=-1; it must be finite and at least 0");
   EXPECT_EQ(text(w, {}, {.norm = GatherNorm{.weight_bias = INFINITY}}),
             "embedding: weight_bias=inf; it must be finite");
   View turned = at(2048, bf16, {4, 8});

@@ -32,6 +32,10 @@ void check_tokens(const RowGatherTensors& t, const RowGatherOptions& options,
                   std::to_string(std::max<std::int64_t>(0, options.count)) + " to " +
                   std::to_string(rows) + ", behind the other tokens");
   }
+  if (added.count < -1 || added.count > rows - added.first_row) {
+    caller.refuse("added_count=" + std::to_string(added.count) + "; the table has " +
+                  std::to_string(rows - added.first_row) + " rows from added_row on");
+  }
 }
 
 void check_bad_ids(const RowGatherTensors& t, const rows::Caller& caller) {
@@ -133,7 +137,7 @@ RowGatherPlan plan_row_gather(std::string_view op, const DeviceProperties& devic
   check_added_rows(tensors, tensors.types, {"type_table", "token_types"}, caller);
   check_added_rows(tensors, tensors.positions, {"position_table", "positions"}, caller);
   if (!std::isfinite(options.scale)) {
-    caller.refuse("scale=" + std::to_string(options.scale) + "; it must be finite");
+    caller.refuse("scale=" + rows::number_text(options.scale) + "; it must be finite");
   }
   check_gather_norm(tensors, options, caller);
   RowGatherPlan plan;
@@ -177,7 +181,7 @@ std::string RowGatherPlan::key() const {
     if (!arg) return std::string();
     return std::string(" | ") + what + to_string(arg->table) + " | " + to_string(arg->indices);
   };
-  return std::string(op) + "/4 " + rows::to_string(config.tile) +
+  return std::string(op) + "/5 " + rows::to_string(config.tile) +
          (config.mode == GatherMode::copy ? " copy" : " convert") +
          (config.has_first_id ? " first" : "") + (config.has_scale ? " scale" : "") +
          (config.has_count ? " count" : "") + (config.has_added ? " added" : "") +
@@ -203,6 +207,7 @@ Parameters RowGatherPlan::parameters() const {
   if (options.added) {
     parameters.add(options.added->first_id);
     parameters.add(options.added->first_row);
+    parameters.add(options.added->end_row(tensors.table.shape[0]));
   }
   if (config.has_scale) parameters.add(options.scale);
   auto add = [&](const std::optional<AddedRows<TensorArg>>& arg,

@@ -5,6 +5,7 @@
 #include "kernels/rows/reference.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tilewright {
 namespace {
@@ -54,7 +55,7 @@ std::int64_t row_of(std::int64_t id, const RowGatherOptions& options, std::int64
   if (row >= 0 && row < (options.count < 0 ? end : options.count)) return row;
   if (!options.added || id < options.added->first_id) return -1;
   const std::int64_t added = id - options.added->first_id + options.added->first_row;
-  return added < rows ? added : -1;
+  return added < options.added->end_row(rows) ? added : -1;
 }
 
 double rounded(Type type, double value) { return decode(type, encode(type, value)); }
@@ -138,6 +139,10 @@ void embedding_reference(const RowGatherOptions& options, Type out_type,
   if (const Array* before = tensors.find("bad_ids")) {
     const double all = to_doubles(*before).front() + static_cast<double>(bad);
     tensors.set(make_array("bad_ids", u32, {1}, std::vector<double>{all}));
+  }
+  if (out_type == e4m3) {  // saturates
+    for (double& element : out)
+      element = std::isnan(element) ? element : std::clamp(element, -448.0, 448.0);
   }
   tensors.set(make_array("out", f64, shape, out));
 }

@@ -38,10 +38,12 @@ enum class MissingRow : std::uint8_t {
   skip  ///< it stays as it is
 };
 
-/// Tokens whose rows stand together in the table, to its end.
+/// Tokens whose rows stand together in the table, behind the others.
 struct AddedTokens {
   std::int64_t first_id = 0;
   std::int64_t first_row = 0;
+  std::int64_t count = -1;  ///< -1: to the end of the table
+  std::int64_t end_row(std::int64_t rows) const { return count < 0 ? rows : first_row + count; }
 };
 
 /// rms_norm of the rows that a gather makes, in f32 or as residual_out has them. Tokens without a

@@ -69,7 +69,9 @@ constexpr Operator kScatterRows{
                .formula = "dst[ids[t]] = src[t], nothing where ids[t] is outside dst",
                .doc = "Copies rows to places by index.",
                .tensors = kTensors,
-               .options = {}},
+               .options = {},
+               .limits = "Two rows for one place are refused where ids are known, else either is "
+                         "there; src and dst are apart."},
     .outputs = [](const Arguments&) -> std::vector<OutputSpec> { return {}; },
     .launch =
         [](const Device&, const Stream& stream, const Arguments& a) {

@@ -102,7 +102,7 @@ constexpr std::array<TensorSpec, 11> kEmbeddingTensors{{
 constexpr std::array<std::string_view, 4> kEmbeddingTypes{"as_table", "bf16", "f16", "f32"};
 constexpr std::array<std::string_view, 4> kResidualTypes{"as_out", "bf16", "f16", "f32"};
 constexpr std::array<std::string_view, 1> kAll{"all"}, kNone{"none"};
-constexpr std::array<OptionSpec, 10> kEmbeddingOptions{{
+constexpr std::array<OptionSpec, 11> kEmbeddingOptions{{
     {.name = "vocab_start",
      .type = OptionType::integer,
      .default_text = "0",
@@ -126,6 +126,12 @@ constexpr std::array<OptionSpec, 10> kEmbeddingOptions{{
      .words = kNone,
      .least = 0,
      .doc = "behind the rows of vocab_count and their padding; with added_start"},
+    {.name = "added_count",
+     .type = OptionType::integer,
+     .default_text = "all",
+     .words = kAll,
+     .least = 0,
+     .doc = "how many there are; all: to the end of the table, padding and all"},
     {.name = "scale",
      .type = OptionType::real,
      .default_text = "1",
@@ -214,7 +220,10 @@ RowGatherOptions embedding_options(const Arguments& arguments) {
   const std::optional<std::int64_t> row = arguments.integer_or_word("added_row");
   if (start.has_value() != row.has_value())
     arguments.fail("added_start and added_row go together; give both, or none");
-  if (start) options.added = {*start, *row};
+  const std::optional<std::int64_t> count = arguments.integer_or_word("added_count");
+  if (count && !start)
+    arguments.fail("added_count=" + std::to_string(*count) + " without added_start and added_row");
+  if (start) options.added = {*start, *row, count.value_or(-1)};
   if (arguments.boolean("norm")) {
     options.norm = {.eps = static_cast<float>(arguments.real("eps")),
                     .weight_bias = static_cast<float>(arguments.real("weight_bias"))};
@@ -297,7 +306,8 @@ constexpr Operator kGatherRows{
                .formula = "dst[t] = src[ids[t]]; where ids[t] is outside src 0, or dst[t] stays",
                .doc = "Copies rows by index.",
                .tensors = kGatherTensors,
-               .options = kGatherOptions},
+               .options = kGatherOptions,
+               .limits = "src and dst are apart: pages of one cache are copied by way of another."},
     .outputs = gather_outputs,
     .launch =
         [](const Device&, const Stream& stream, const Arguments& a) {
@@ -345,7 +355,9 @@ constexpr Operator kEmbedding{
                .doc = "Looks tokens up in a table, or in one rank's part of it; with norm also "
                       "their root-mean-square normalisation.",
                .tensors = kEmbeddingTensors,
-               .options = kEmbeddingOptions},
+               .options = kEmbeddingOptions,
+               .limits = "With norm, H is 1 to 1048576 and out of 16 or 32 bits. out of e4m3 "
+                         "saturates."},
     .outputs = embedding_outputs,
     .launch =
         [](const Device&, const Stream& stream, const Arguments& a) {

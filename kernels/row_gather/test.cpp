@@ -138,6 +138,13 @@ TEST_F(RowGather, FindsAddedTokensBehindTheOthers) {
     run(embed, {asked, table}, options);
     run(embed, {asked, table}, {{"added_start", "2"}, {"added_row", "7"}, {"scale", "3"}});
     run(embed, {asked, table}, {{"vocab_start", "10"}, {"vocab_count", "5"}});
+    test::Options two = options;
+    two.emplace_back("added_count", "2");  // row 9 is padding, and the next rank's is token 102
+    const std::vector<double> out = to_doubles(run(embed, {asked, table}, two).front());
+    for (std::size_t i = 0; i < 72; ++i) {
+      EXPECT_NE(out[i + 504], 0);  // of token 7
+      EXPECT_EQ(out[i + 576], 0);
+    }
   }
 }
 
@@ -290,6 +297,12 @@ TEST_F(RowGather, RefusesToWriteOverWhatItMultipliesBy) {
             "embedding: row_scale and bad_ids overlap; they must be apart");
 }
 
+TEST_F(RowGather, SaturatesEightBits) {
+  std::vector<double> out = to_doubles(
+      run(embed, {ids({1, 0}), random("table", e4m3, {2, 64})}, {{"scale", "1000"}}).front());
+  EXPECT_EQ(*std::max_element(out.begin(), out.end()), 448);
+}
+
 TEST_F(RowGather, KeepsMissingRowsPositiveAndFreeOfNan) {
   std::vector<double> nan(8, NAN);
   Array table = make_array("table", f32, {1, 8}, nan);
@@ -321,6 +334,11 @@ TEST_F(RowGather, RefusesWhatItCannotGather) {
   const std::vector<Array> four_rows{ids({1}), random("table", bf16, {4, 8})};
   EXPECT_EQ(refusal(embed, four_rows, {{"vocab_count", "5"}}),
             "embedding: vocab_count=5; the table has 4 rows");
+  EXPECT_EQ(
+      refusal(embed, four_rows, {{"added_start", "9"}, {"added_row", "3"}, {"added_count", "2"}}),
+      "embedding: added_count=2; the table has 1 rows from added_row on");
+  EXPECT_EQ(refusal(embed, four_rows, {{"added_count", "2"}}),
+            "embedding: added_count=2 without added_start and added_row");
   EXPECT_EQ(refusal(embed, four_rows, {{"added_start", "9"}}),
             "embedding: added_start and added_row go together; give both, or none");
   EXPECT_EQ(
