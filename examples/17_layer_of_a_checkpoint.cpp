@@ -51,6 +51,7 @@ bool is_right(const tw::Device& device, const Layer& layer) {
   tw::embedding(stream, {ids.view, layer.table.view, {}, x.view});
   tw::rms_norm(stream, {.x = x.view, .w = layer.before.view, .y = norm.view});
   stream.synchronize();
+  bool right = lesson::is_norm_right(x, layer.before, norm);
 
   auto heads = [&](std::int64_t count) {
     Placed rows = lesson::repeated(device, norm, count * d);
@@ -74,8 +75,7 @@ bool is_right(const tw::Device& device, const Layer& layer) {
                                .slot_mapping = ids.view,
                                .key_cache = key_cache.view,
                                .value_cache = value_cache.view};
-  tw::launch_qk(stream, tw::plan_qk("qk_norm_rope", device.properties(), in_place,
-                                    {.style = tw::RopeStyle::neox}));
+  tw::qk_norm_rope(stream, in_place);
   stream.synchronize();
 
   const Placed attended = lesson::repeated(device, q, h);
@@ -89,7 +89,8 @@ bool is_right(const tw::Device& device, const Layer& layer) {
                z(device, type, {kTokens, layer.inner});
   tw::gated_activation(stream, {.x = gate_up.view, .y = z.view});
   stream.synchronize();
-  return lesson::is_layer_right(gate_up, z, v, value_cache, tokens.front());
+  right &= lesson::is_norm_right(x, layer.between, norm);
+  return right && lesson::is_end_right(gate_up, z, v, value_cache, tokens.front());
 }
 
 int run(const char* device_name, const std::string& path, const std::string& number) {

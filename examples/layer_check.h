@@ -69,10 +69,33 @@ inline Placed repeated(const tilewright::Device& device, const Placed& input, st
   return {device, tilewright::make_array("", input.view.type, {input.view.shape[0], width}, wide)};
 }
 
-/// Whether z is gate / (1 + e^-gate) up, within two units of bf16's last place, and the slots of
-/// the cache from `first` on are the rows of v.
-inline bool is_layer_right(const Placed& gate_up, const Placed& z, const Placed& v,
-                           const Placed& cached, std::int64_t first) {
+/// Within two units of bf16's last place, or of f16's least number.
+inline bool is_near(double out, double want) {
+  return std::abs(out - want) <= std::abs(want) / 64 + 0x1p-24;
+}
+
+/// Whether rows of y are those of x over their root mean square, times w.
+inline bool is_norm_right(const Placed& x, const Placed& w, const Placed& y) {
+  const std::vector<double> in = tilewright::to_doubles(x.array());
+  const std::vector<double> weights = tilewright::to_doubles(w.array());
+  const std::vector<double> out = tilewright::to_doubles(y.array());
+  const std::size_t h = weights.size();
+  bool right = true;
+  for (std::size_t row = 0; row < in.size(); row += h) {
+    double squares = 0;
+    for (std::size_t j = 0; j < h; ++j)
+      squares += in[row + j] * in[row + j];
+    const double factor = 1 / std::sqrt(squares / static_cast<double>(h) + 1e-6);
+    for (std::size_t j = 0; j < h; ++j)
+      right &= is_near(out[row + j], in[row + j] * factor * weights[j]);
+  }
+  return right;
+}
+
+/// Whether z is gate / (1 + e^-gate) up, and the slots of the cache from `first` on are the rows of
+/// v.
+inline bool is_end_right(const Placed& gate_up, const Placed& z, const Placed& v,
+                         const Placed& cached, std::int64_t first) {
   const std::vector<double> in = tilewright::to_doubles(gate_up.array());
   const std::vector<double> out = tilewright::to_doubles(z.array());
   const std::size_t width = out.size() / static_cast<std::size_t>(z.view.shape[0]);
@@ -80,7 +103,7 @@ inline bool is_layer_right(const Placed& gate_up, const Placed& z, const Placed&
   for (std::size_t i = 0; i < out.size(); ++i) {
     const std::size_t gate = i / width * 2 * width + i % width;
     const double want = in[gate] / (1 + std::exp(-in[gate])) * in[gate + width];
-    right &= std::abs(out[i] - want) <= std::abs(want) / 64;
+    right &= is_near(out[i], want);
   }
   const std::vector<std::byte> rows = v.array().bytes, slots = cached.array().bytes;
   const auto row = static_cast<std::ptrdiff_t>(rows.size()) / v.view.shape[0];

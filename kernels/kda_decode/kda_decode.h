@@ -93,6 +93,10 @@ KdaDecodePlan plan_kda_decode(std::string_view op, const KdaDecodeTensors& tenso
 void launch_kda_decode(const Stream& stream, const KdaDecodePlan& plan,
                        SourceLoc at = SourceLoc::here());
 
+/// plan_kda_decode() and launch_kda_decode() in one.
+void kda_decode(const Stream& stream, const KdaDecodeTensors& tensors,
+                const KdaDecodeOptions& options = {}, SourceLoc at = SourceLoc::here());
+
 const Operator& kda_decode_operator();
 const Operator& gated_delta_rule_operator();
 

@@ -311,4 +311,9 @@ void launch_kda_decode(const Stream& stream, const KdaDecodePlan& plan, SourceLo
   rows::prepare(stream.device(), plan, at).launch(stream, at);
 }
 
+void kda_decode(const Stream& stream, const KdaDecodeTensors& tensors,
+                const KdaDecodeOptions& options, SourceLoc at) {
+  launch_kda_decode(stream, plan_kda_decode("kda_decode", tensors, options, at), at);
+}
+
 }  // namespace tilewright

@@ -256,5 +256,23 @@ TEST_F(KdaDecode, RefusesWhatItCannotTake) {
             "dt_bias out");
 }
 
+/// By what they refuse: their names, and whose gate it is.
+TEST(KdaFunctions, CheckAsTheirOperatorsDo) {
+  const Stream stream(test::open_test_device());
+  const auto text = [](auto&& call) {
+    try {
+      call();
+      return std::string("accepted");
+    } catch (const Error& error) {
+      return error.message();
+    }
+  };
+  EXPECT_EQ(text([&] { kda_decode(stream, {}); }), "kda_decode: q has type none; it must be bf16");
+  EXPECT_EQ(text([&] { kda_prefill(stream, {}); }),
+            "kda_prefill: q has type none; it must be bf16");
+  EXPECT_EQ(text([&] { gated_delta_rule(stream, {}); }),
+            "gated_delta_rule: q has type none; it must be bf16");
+}
+
 }  // namespace
 }  // namespace tilewright

@@ -119,6 +119,14 @@ KdaPrefillPlan plan_kda_prefill(const DeviceProperties& device, std::string_view
 void launch_kda_prefill(const Stream& stream, const KdaPrefillPlan& plan,
                         SourceLoc at = SourceLoc::here());
 
+/// plan_kda_prefill() and launch_kda_prefill() in one, the second with options.rule.scalar_gate.
+void kda_prefill(const Stream& stream, const KdaDecodeTensors& tensors,
+                 const KdaPrefillOptions& options = {}, const Workspace& workspace = {},
+                 SourceLoc at = SourceLoc::here());
+void gated_delta_rule(const Stream& stream, const KdaDecodeTensors& tensors,
+                      const KdaPrefillOptions& options = {}, const Workspace& workspace = {},
+                      SourceLoc at = SourceLoc::here());
+
 /// The kernels that the plan would launch, in order.
 std::vector<Traced> traced_kernels(const KdaPrefillPlan& plan, ptx::Target target);
 

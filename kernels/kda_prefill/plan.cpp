@@ -243,4 +243,20 @@ void launch_kda_prefill(const Stream& stream, const KdaPrefillPlan& plan, Source
   launch_kda_decode(stream, plan.by_token, at);
 }
 
+void kda_prefill(const Stream& stream, const KdaDecodeTensors& tensors,
+                 const KdaPrefillOptions& options, const Workspace& workspace, SourceLoc at) {
+  const DeviceProperties& device = stream.device().properties();
+  launch_kda_prefill(stream,
+                     plan_kda_prefill(device, "kda_prefill", tensors, options, workspace, at), at);
+}
+
+void gated_delta_rule(const Stream& stream, const KdaDecodeTensors& tensors,
+                      const KdaPrefillOptions& options, const Workspace& workspace, SourceLoc at) {
+  const DeviceProperties& device = stream.device().properties();
+  KdaPrefillOptions of_heads = options;
+  of_heads.rule.scalar_gate = true;
+  launch_kda_prefill(
+      stream, plan_kda_prefill(device, "gated_delta_rule", tensors, of_heads, workspace, at), at);
+}
+
 }  // namespace tilewright

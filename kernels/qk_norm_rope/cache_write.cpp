@@ -2,6 +2,7 @@
 // The checks of what qk_norm_rope does with values: a copy, and the cache write.
 #include "kernels/qk_norm_rope/qk_norm_rope.h"
 #include "kernels/reshape_and_cache/cache_codes.h"
+#include "kernels/reshape_and_cache/cache_pages.h"
 
 #include <array>
 
@@ -81,10 +82,9 @@ void check_cache(const View& cache, const char* which, const QkTensors& t,
   for (const auto& [view, view_name] : others)
     rows::check_apart(*view, view_name, cache, which, caller);
   const std::pair<const std::optional<View>*, const char*> optionals[] = {
-      {&t.q_weight, "q_weight"},
-      {&t.k_weight, "k_weight"},
-      {&t.positions, "positions"},
-      {&t.cos_sin, "cos_sin"}};
+      {&t.q_weight, "q_weight"}, {&t.k_weight, "k_weight"}, {&t.positions, "positions"},
+      {&t.cos_sin, "cos_sin"},   {&t.inv_freq, "inv_freq"}, {&t.k_scale, "k_scale"},
+      {&t.v_scale, "v_scale"}};
   for (const auto& [view, view_name] : optionals) {
     if (*view) rows::check_apart(**view, view_name, cache, which, caller);
   }
@@ -96,6 +96,7 @@ void check_cache_write(QkTensors& t, CacheLayout layout, const rows::Caller& cal
   check_slots(t, caller);
   t.key_cache = paged(*t.key_cache, layout, "key_cache", caller);
   t.value_cache = paged(*t.value_cache, layout, "value_cache", caller);
+  check_same_pages(*t.key_cache, *t.value_cache, caller);
   check_cache_codes(t.k, *t.key_cache, t.k_scale, {"k", "key_cache", "k_scale"}, caller);
   check_cache_codes(*t.v, *t.value_cache, t.v_scale, {"v", "value_cache", "v_scale"}, caller);
   check_cache(*t.key_cache, "key_cache", t, caller);

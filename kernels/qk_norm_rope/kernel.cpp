@@ -288,6 +288,7 @@ class QkKernel {
                    slot.exists && !is_q(head) && !is_v(head)};
     const Part value{*t_.value_cache, t_.v_scale, c_.q_heads + c_.k_heads,
                      slot.exists && is_v(head)};
+    if (c_.k_heads == 0) return;
     store_part(key, head, pieces, keys, slot);
     store_part(value, head, pieces, values, slot);
   }

@@ -130,12 +130,15 @@ struct Checks {
     read_only(t.cos_sin, "cos_sin");
     read_only(t.inv_freq, "inv_freq");
     read_only(t.slot_mapping, "slot_mapping");
+    read_only(t.k_scale, "k_scale");
+    read_only(t.v_scale, "v_scale");
   }
 
   void numbers() const {
     rows::check_norm_numbers(options.eps, options.weight_bias, caller);
     if (!std::isfinite(options.attention_factor)) {
-      fail("attention_factor=" + std::to_string(options.attention_factor) + "; it must be finite");
+      fail("attention_factor=" + rows::number_text(options.attention_factor) +
+           "; it must be finite");
     }
   }
 };
@@ -294,6 +297,36 @@ Parameters QkPlan::parameters() const {
 void launch_qk(const Stream& stream, const QkPlan& plan, SourceLoc at) {
   if (plan.launch.grid.x == 0) return;
   rows::prepare(stream.device(), plan, at).launch(stream, at);
+}
+
+namespace {
+
+/// Of an operator that norms, turns, or both.
+void run_qk(std::string_view op, const Stream& stream, const QkTensors& tensors, QkOptions options,
+            SourceLoc at) {
+  options.norm = op != "rope";
+  if (op == "qk_norm") {
+    options.style = RopeStyle::none;
+  } else if (options.style == RopeStyle::none) {
+    options.style = RopeStyle::neox;
+  }
+  launch_qk(stream, plan_qk(op, stream.device().properties(), tensors, options, at), at);
+}
+
+}  // namespace
+
+void qk_norm(const Stream& stream, const QkTensors& tensors, const QkOptions& options,
+             SourceLoc at) {
+  run_qk("qk_norm", stream, tensors, options, at);
+}
+
+void qk_norm_rope(const Stream& stream, const QkTensors& tensors, const QkOptions& options,
+                  SourceLoc at) {
+  run_qk("qk_norm_rope", stream, tensors, options, at);
+}
+
+void rope(const Stream& stream, const QkTensors& tensors, const QkOptions& options, SourceLoc at) {
+  run_qk("rope", stream, tensors, options, at);
 }
 
 }  // namespace tilewright

@@ -114,6 +114,15 @@ QkPlan plan_qk(std::string_view op, const DeviceProperties& device, const QkTens
 /// Runs on the stream. Allocates nothing on the device and does not wait.
 void launch_qk(const Stream& stream, const QkPlan& plan, SourceLoc at = SourceLoc::here());
 
+/// plan_qk() and launch_qk() in one. What the operator's name says counts: options.norm does not,
+/// nor options.style of qk_norm; the others turn, by neox where style is none.
+void qk_norm(const Stream& stream, const QkTensors& tensors, const QkOptions& options = {},
+             SourceLoc at = SourceLoc::here());
+void qk_norm_rope(const Stream& stream, const QkTensors& tensors, const QkOptions& options = {},
+                  SourceLoc at = SourceLoc::here());
+void rope(const Stream& stream, const QkTensors& tensors, const QkOptions& options = {},
+          SourceLoc at = SourceLoc::here());
+
 const Operator& qk_norm_operator();
 const Operator& qk_norm_rope_operator();
 const Operator& rope_operator();

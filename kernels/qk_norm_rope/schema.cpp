@@ -389,21 +389,28 @@ constexpr Operator make_operator(std::string_view formula, std::string_view doc,
                                  std::span<const TensorSpec> tensors,
                                  std::span<const OptionSpec> options,
                                  std::span<const std::string_view> problems) {
-  return {.schema = {.name = op_name(K),
-                     .version = 1,
-                     .formula = formula,
-                     .doc = doc,
-                     .tensors = tensors,
-                     .options = options},
-          .outputs = outputs<K>,
-          .launch = launch<K>,
-          .reference = reference<K>,
-          .tolerance = tolerance<K>,
-          .check_contents = check_contents,
-          .bytes = bytes<K>,
-          .trace = trace<K>,
-          .fill = K == Kind::norm ? nullptr : fill_positions,
-          .bench_problems = problems};
+  return {
+      .schema = {.name = op_name(K),
+                 .version = 1,
+                 .formula = formula,
+                 .doc = doc,
+                 .tensors = tensors,
+                 .options = options,
+                 .limits = "D is 1 to 1024, and a token has 65536 heads at most. As many elements "
+                           "of a head turn as cos_sin is wide, or inv_freq twice (rotary_dim "
+                           "elsewhere); positions below 0 count as 0, and those behind the table "
+                           "are refused where they are known. between=round is bit for bit "
+                           "qk_norm, then rope, where all of a head turns and D is a power of two; "
+                           "else a head's sum has another order."},
+      .outputs = outputs<K>,
+      .launch = launch<K>,
+      .reference = reference<K>,
+      .tolerance = tolerance<K>,
+      .check_contents = check_contents,
+      .bytes = bytes<K>,
+      .trace = trace<K>,
+      .fill = K == Kind::norm ? nullptr : fill_positions,
+      .bench_problems = problems};
 }
 
 constexpr Operator kQkNorm = make_operator<Kind::norm>(

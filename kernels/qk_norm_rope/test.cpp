@@ -336,8 +336,7 @@ TEST_F(QkNormRope, MakesPackedHeadsContiguous) {
       .k_out = dense(kQ, kK),
       .v = part(kQ + kK, kK),
       .v_out = dense(kQ + kK, kK)};
-  launch_qk(stream,
-            plan_qk("qk_norm_rope", device.properties(), tensors, {.style = RopeStyle::neox}));
+  qk_norm_rope(stream, tensors);
   stream.synchronize();
   const std::vector<std::byte> all = download<std::byte>(out);
   constexpr std::int64_t kRow = kK * kD * 2;  // bytes
@@ -387,6 +386,11 @@ TEST_F(QkNormRope, WritesCachesOfAnyAlignment) {
           Placement{.row_padding = padding, .offset_elems = offset});
     }
   }
+}
+
+TEST_F(QkNormRope, TakesACacheWithoutKeys) {
+  run(norm_rope, with_cache(with_table(heads(bf16, {.k = 0, .d = 64}), 64)));
+  run(norm_rope, with_cache(with_table(heads(bf16, {.k = 0, .d = 64}), 32), "nhd", s64, e4m3));
 }
 
 TEST_F(QkNormRope, SkipsSlotsBeyondTheCacheAndKeepsNanOfValuesThere) {
@@ -456,8 +460,7 @@ TEST_F(QkNormRope, WorksInPlaceInPackedRows) {
                      stride);
   };
   View q = part(0, kQ), k = part(kQ, kK);
-  launch_qk(stream,
-            plan_qk("qk_norm", device.properties(), {.q = q, .k = k, .q_out = q, .k_out = k}, {}));
+  qk_norm(stream, {.q = q, .k = k, .q_out = q, .k_out = k});
   stream.synchronize();
 
   std::vector<double> before = to_doubles(packed), q_values, k_values;

@@ -55,6 +55,14 @@ View paged(const View& cache, CacheLayout layout, std::string_view which,
   return view;
 }
 
+void check_same_pages(const View& keys, const View& values, const rows::Caller& caller) {
+  if (keys.shape[0] == values.shape[0] && keys.shape[1] == values.shape[1]) return;
+  caller.refuse("key_cache has " + std::to_string(keys.shape[0]) + " pages of " +
+                std::to_string(keys.shape[1]) + " tokens and value_cache " +
+                std::to_string(values.shape[0]) + " of " + std::to_string(values.shape[1]) +
+                "; they must be equal");
+}
+
 CacheSlot cache_slot(const Tensor& cache, const Value& slot) {
   const Value page_size = to_value(cache.shape()[1].value()).to(s64);
   const Value at = slot.to(s64);

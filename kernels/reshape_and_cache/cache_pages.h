@@ -19,6 +19,8 @@ enum class CacheLayout : std::uint8_t {
 /// than the layout's. `which` is "key_cache" or "value_cache".
 View paged(const View& cache, CacheLayout layout, std::string_view which,
            const rows::Caller& caller);
+/// A slot is one of both caches, which are paged(), or of none.
+void check_same_pages(const View& keys, const View& values, const rows::Caller& caller);
 
 /// Where a token's heads go. Traced.
 struct CacheSlot {

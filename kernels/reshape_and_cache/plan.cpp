@@ -82,6 +82,11 @@ void check_memory(const CacheWriteTensors& t, const rows::Caller& caller) {
   }
   if (overlap(t.key_cache, t.value_cache))
     caller.refuse("key_cache and value_cache overlap; they must be apart");
+  if (!t.skipped) return;
+  for (const auto& [view, which] : caches)
+    rows::check_apart(*view, which, *t.skipped, "skipped", caller);
+  for (const auto& [view, which] : inputs)
+    rows::check_apart(*view, which, *t.skipped, "skipped", caller);
 }
 
 CachePart part_of(View& in, View& cache) {
@@ -126,6 +131,7 @@ ReshapeAndCachePlan plan_reshape_and_cache(const DeviceProperties& device,
   checks.slots();
   checks.part(t.key, t.key_cache, t.k_scale, kKeyNames);
   checks.part(t.value, t.value_cache, t.v_scale, kValueNames);
+  check_same_pages(t.key_cache, t.value_cache, caller);
   check_memory(t, caller);
   CacheWriteConfig& config = plan.config;
   config.parts = {part_of(t.key, t.key_cache), part_of(t.value, t.value_cache)};

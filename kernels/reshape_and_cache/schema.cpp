@@ -139,10 +139,11 @@ void fill_cache(const Problem& problem, std::vector<Array>& inputs) {
   }
 }
 
-/// Of two tokens in one place either may be there afterwards.
+/// Of two tokens in one place of the cache either may be there afterwards.
 void check_contents(const Arguments& a, std::span<const Array> inputs) {
-  check_distinct_indices(a, *find_input(inputs, "slot_mapping"),
-                         std::numeric_limits<std::int64_t>::max(),
+  const ReshapeAndCachePlan plan = plan_of(DeviceProperties{}, a);
+  const View& cache = plan.tensors.key_cache;
+  check_distinct_indices(a, *find_input(inputs, "slot_mapping"), cache.shape[0] * cache.shape[1],
                          "each token must have a place of its own");
 }
 
@@ -154,7 +155,11 @@ constexpr Operator kReshapeAndCache{
                    "= slot_mapping[t]; values alike",
                .doc = "Writes keys and values of new tokens into the pages of a cache.",
                .tensors = kTensors,
-               .options = kOptions},
+               .options = kOptions,
+               .limits =
+                   "Both caches have the same pages. Two tokens for one slot are refused where "
+                   "slots are known; those below 0 are skipped, those behind the cache skipped "
+                   "and counted."},
     .outputs = [](const Arguments&) -> std::vector<OutputSpec> { return {}; },
     .launch =
         [](const Device& device, const Stream& stream, const Arguments& a) {

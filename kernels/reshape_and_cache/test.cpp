@@ -245,6 +245,23 @@ TEST_F(ReshapeAndCache, RefusesTwoTokensInOnePlace) {
             "place of its own");
 }
 
+TEST_F(ReshapeAndCache, CountsTokensForOnePlaceBeyondTheCache) {
+  std::vector<Array> given = inputs({});
+  named(given, "slot_mapping") =
+      make_array("slot_mapping", s64, {5}, std::array{32.0, 32.0, 1.0, -1.0, 9e15});
+  given.push_back(make_array("skipped", u32, {1}, std::vector<double>{0}));
+  run(op, given);  // three are counted
+}
+
+TEST_F(ReshapeAndCache, RefusesCachesOfDifferentPages) {
+  std::vector<Array> given = inputs({});
+  const std::string start = "reshape_and_cache: key_cache has 4 pages of 8 tokens and value_cache ";
+  named(given, "value_cache") = random("value_cache", bf16, {2, 8, 2, 64});
+  EXPECT_EQ(refusal(op, given), start + "2 of 8; they must be equal");
+  named(given, "value_cache") = random("value_cache", bf16, {8, 4, 2, 64});
+  EXPECT_EQ(refusal(op, given), start + "8 of 4; they must be equal");
+}
+
 TEST_F(ReshapeAndCache, RefusesWhatItCannotWrite) {
   std::vector<Array> given = inputs({});
   auto with = [&](std::size_t i, Array array) {
@@ -275,7 +292,7 @@ TEST_F(ReshapeAndCache, RefusesWhatItCannotWrite) {
 
 /// One tensor [pages, 2, page size, heads, D] for both.
 TEST_F(ReshapeAndCache, TakesCachesWhosePagesTakeTurns) {
-  const std::int64_t shape[] = {4, 8, 2, 64}, stride[] = {2 * 1024, 128, 64, 1};
+  const std::int64_t shape[] = {4, 8, 2, 64}, stride[] = {2048, 128, 64, 1};
   const std::int64_t source[] = {1, 2, 64}, one[] = {1};
   auto plan = [&](std::uint64_t values) {
     return plan_reshape_and_cache(device.properties(),
@@ -285,7 +302,7 @@ TEST_F(ReshapeAndCache, TakesCachesWhosePagesTakeTurns) {
                                    .key_cache = make_view(4096, bf16, shape, stride),
                                    .value_cache = make_view(4096 + values, bf16, shape, stride)});
   };
-  EXPECT_EQ(plan(2 * 1024).config.parts[1].vector_elems, 8);
+  EXPECT_EQ(plan(2048).config.parts[1].vector_elems, 8);
   EXPECT_THROW(plan(2 * 1024 - 128), Error);
 }
 

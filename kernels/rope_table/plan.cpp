@@ -38,6 +38,7 @@ void check_table(const View& table, const rows::Caller& caller) {
   }
   if (table.stride[1] != 1)
     caller.refuse("cos_sin is " + to_string(table) + "; its last stride must be 1");
+  rows::check_distinct(table, "cos_sin", caller);
 }
 
 class OptionChecks {
@@ -65,7 +66,7 @@ class OptionChecks {
  private:
   void need(bool holds, const char* what, double value, const char* rule) const {
     if (holds && std::isfinite(value)) return;
-    caller_.refuse(std::string(what) + "=" + std::to_string(value) + "; it must be finite and " +
+    caller_.refuse(std::string(what) + "=" + rows::number_text(value) + "; it must be finite and " +
                    rule);
   }
   const RopeTableOptions& o_;
@@ -84,8 +85,8 @@ void set_yarn(const RopeTableOptions& o, double width, RopeNumbers& n) {
     lowest = std::floor(lowest);
     highest = std::ceil(highest);
   }
-  lowest = std::max(lowest, 0.0);
-  highest = std::min(highest, width - 1);
+  lowest = std::clamp(lowest, 0.0, width - 1);
+  highest = std::clamp(highest, 0.0, width - 1);
   n.begin = lowest;
   n.width = highest == lowest ? 0.001 : highest - lowest;  // a step
   n.magnitude = o.attention.value_or(0.1 * std::log(o.factor) + 1);

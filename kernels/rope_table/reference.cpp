@@ -29,8 +29,8 @@ double yarn_frequency(double frequency, double i, double width, const RopeTableO
     low = std::floor(low);
     high = std::ceil(high);
   }
-  low = std::max(low, 0.0);
-  high = std::min(high, width - 1);
+  low = std::clamp(low, 0.0, width - 1);
+  high = std::clamp(high, 0.0, width - 1);
   if (low == high) high += 0.001;
   const double divided = std::clamp((i - low) / (high - low), 0.0, 1.0);
   return frequency / o.factor * divided + frequency * (1 - divided);

@@ -155,7 +155,8 @@ constexpr Operator kRopeTable{
                           "the scaling lowers it",
                .doc = "Cosines and sines of rotary embeddings, computed in f64.",
                .tensors = kTensors,
-               .options = kOptions},
+               .options = kOptions,
+               .limits = "R is even and 1024 at most."},
     .outputs = outputs,
     .launch =
         [](const Device& device, const Stream& stream, const Arguments& a) {
