@@ -21,6 +21,7 @@ struct BenchRequest {
   std::string device = "cuda:0";
   std::string commit;
   std::string svg;
+  std::vector<std::string> peers;
   bool dependent = false;
   Format format = Format::text;
 };
@@ -75,7 +76,22 @@ Json json_of(const std::vector<BenchRow>& rows, const BenchRequest& request, con
   return json;
 }
 
+/// Names and problems are wrong or right with and without a GPU.
+void check_problems(const Program& program, const BenchRequest& request) {
+  for (const std::string& name : request.ops) {
+    const Operator& op = program.find(name);
+    for (const std::string& problem : request.problems)
+      parse_problem(op.schema, problem, SourceLoc{});
+  }
+}
+
 void bench(const Program& program, BenchRequest request) {
+  check_problems(program, request);
+  std::vector<PeerRow> peers;
+  for (const std::string& path : request.peers) {
+    const std::vector<PeerRow> more = read_peers(path);
+    peers.insert(peers.end(), more.begin(), more.end());
+  }
   if (request.device.starts_with("cuda") && Device::cuda_count() == 0) {
     throw Error(ErrorKind::unsupported, "bench: needs a GPU: " + Device::why_no_cuda() +
                                             "; 'tilewright run' gives checks and counters without");
@@ -89,7 +105,7 @@ void bench(const Program& program, BenchRequest request) {
   if (request.dependent) dependent.emplace();
   const std::vector<BenchRow> rows = measure_all(program, request, device);
   if (!request.svg.empty())
-    write_file(request.svg, draw_plot(bandwidth_plot(rows, device.properties().name)));
+    write_file(request.svg, draw_plot(bandwidth_plot(rows, peers, device.properties().name)));
   if (request.format == Format::json) print_json(json_of(rows, request, device));
 }
 
@@ -107,7 +123,13 @@ void add_bench_command(CLI::App& app, Program& program) {
       ->allow_extra_args(false);
   command->add_option("--device", request->device, "cuda:N")->capture_default_str();
   command->add_option("--commit", request->commit, "Named in the JSON as what was measured");
-  command->add_option("--svg", request->svg, "Draw bandwidth over the first size to this file");
+  CLI::Option* svg =
+      command->add_option("--svg", request->svg, "Draw bandwidth over the first size to this file");
+  command
+      ->add_option("--peers", request->peers,
+                   "Draw the best peers of this file of bench/peers, too; may be repeated")
+      ->needs(svg)
+      ->allow_extra_args(false);
   command->add_flag(
       "--dependent", request->dependent,
       "As dependent launches: kernels begin before the one in front ends; copies too");

@@ -47,13 +47,14 @@ std::string details(const Schema& schema) {
                    std::string(spec.doc)});
     }
   }
-  return schema.options.empty() ? text : text + "options\n" + options.text("  ");
+  if (!schema.options.empty()) text += "options\n" + options.text("  ");
+  return schema.limits.empty() ? text : text + "limits\n  " + std::string(schema.limits) + "\n";
 }
 
 Json json_of(const Schema& schema) {
-  Json json = {{"name", schema.name},      {"version", schema.version},
-               {"doc", schema.doc},        {"formula", schema.formula},
-               {"tensors", Json::array()}, {"options", Json::array()}};
+  Json json = {{"name", schema.name},       {"version", schema.version}, {"doc", schema.doc},
+               {"formula", schema.formula}, {"limits", schema.limits},   {"tensors", Json::array()},
+               {"options", Json::array()}};
   for (const TensorSpec& spec : schema.tensors) {
     Json types = Json::array();
     for (Type type : spec.types)

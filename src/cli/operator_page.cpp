@@ -78,6 +78,10 @@ std::string options_text(const Schema& schema) {
   return text;
 }
 
+std::string limits_text(const Schema& schema) {
+  return schema.limits.empty() ? "" : "\nLimits: " + std::string(schema.limits) + "\n";
+}
+
 /// The operator's first problem with sizes for which its inputs are quickly made.
 std::string small_problem(const Operator& op, std::int64_t rows, std::int64_t most) {
   const Problem problem = parse_problem(op.schema, op.bench_problems.front());
@@ -90,7 +94,7 @@ std::string small_problem(const Operator& op, std::int64_t rows, std::int64_t mo
   for (const auto& [tensor, type] : problem.types)
     text += (text.empty() ? "" : ",") + tensor + "=" + std::string(name(type));
   for (const auto& [option, value] : problem.options)
-    text += (text.empty() ? "" : ",") + option + "=" + value;
+    text.append(text.empty() ? "" : ",").append(option).append("=").append(value);
   return text;
 }
 
@@ -159,7 +163,8 @@ std::string section(const Operator& op) {
   const std::string title(schema.name);
   std::string text = "\n## " + title + "\n\n" + std::string(schema.doc) + "\n\n```\n" +
                      signature(schema) + "\n" + std::string(schema.formula) + "\n```\n\n" +
-                     tensors_text(schema) + options_text(schema) + tolerance_text(op);
+                     tensors_text(schema) + options_text(schema) + limits_text(schema) +
+                     tolerance_text(op);
   return text + "\n<!-- results: operators.json filter ^" + title +
          "\\s columns problem=problem: | µs=time_us:.2f | GB/s=bytes_per_second*1e-9:.0f | of a "
          "copy=of_ceiling:.1% -->\n<!-- end of results -->\n";
@@ -190,7 +195,8 @@ std::string operator_page(std::span<const Operator* const> operators) {
       "output's bound is against a reference in float64, `max` is the\nlargest of the row.\n\n";
   for (const Operator* op : operators) {
     const std::string title(op->schema.name);
-    text += "- [" + title + "](#" + title + "): " + std::string(op->schema.doc) + "\n";
+    text.append("- [").append(title).append("](#").append(title).append("): ");
+    text.append(op->schema.doc).append("\n");
   }
   for (const Operator* op : operators)
     text += section(*op);

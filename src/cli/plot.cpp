@@ -70,12 +70,13 @@ class Axes {
 
   std::string grid() const {
     std::string text;
-    for (double power = first_; power <= last_; ++power) {
-      const double at = x(std::exp2(power));
+    for (int i = 0; i <= static_cast<int>(last_ - first_); ++i) {
+      const double power = std::exp2(first_ + i), at = x(power);
       text += rule(at, kTop, at, kHeight - kBottom) +
-              label(at, kHeight - kBottom + 16, "middle", number_text(std::exp2(power)));
+              label(at, kHeight - kBottom + 16, "middle", number_text(power));
     }
-    for (double value = 0; value <= top_ * 1.001; value += step_) {
+    for (int i = 0; i <= static_cast<int>(std::round(top_ / step_)); ++i) {
+      const double value = i * step_;
       text += rule(kLeft, y(value), kWidth - kLeft, y(value)) +
               label(kLeft - 6, y(value) + 4, "end", number_text(std::round(value * 1e6) / 1e6));
     }
@@ -88,6 +89,18 @@ class Axes {
   double step_ = 1, top_ = 1;
 };
 
+const char* stroke_text(Stroke stroke) {
+  switch (stroke) {
+    case Stroke::dashed:
+      return " stroke-dasharray=\"6 4\"";
+    case Stroke::dotted:
+      return " stroke-dasharray=\"2 3\"";
+    case Stroke::solid:
+      break;
+  }
+  return " stroke-width=\"2\"";
+}
+
 std::string line_text(const Line& line, const Axes& axes) {
   const std::string color = kColors[static_cast<std::size_t>(line.color) % kColors.size()];
   std::string path, dots;
@@ -98,16 +111,14 @@ std::string line_text(const Line& line, const Axes& axes) {
             "\" r=\"3\" fill=\"" + color + "\"/>\n";
   }
   return "<polyline points=\"" + path + "\" fill=\"none\" stroke=\"" + color + "\"" +
-         (line.stroke == Stroke::dashed ? " stroke-dasharray=\"6 4\"" : " stroke-width=\"2\"") +
-         "/>\n" + dots;
+         stroke_text(line.stroke) + "/>\n" + dots;
 }
 
 std::string name_text(const Line& line, double y) {
   const std::string color = kColors[static_cast<std::size_t>(line.color) % kColors.size()];
   return "<line x1=\"" + fixed(kLeft, 1) + "\" y1=\"" + fixed(y - 4, 1) + "\" x2=\"" +
          fixed(kLeft + 30, 1) + "\" y2=\"" + fixed(y - 4, 1) + "\" stroke=\"" + color + "\"" +
-         (line.stroke == Stroke::dashed ? " stroke-dasharray=\"6 4\"" : " stroke-width=\"2\"") +
-         "/>\n" + label(kLeft + 38, y, "start", line.name);
+         stroke_text(line.stroke) + "/>\n" + label(kLeft + 38, y, "start", line.name);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 namespace tilewright::cli {
 
-enum class Stroke : std::uint8_t { solid, dashed };
+enum class Stroke : std::uint8_t { solid, dashed, dotted };
 
 struct Line {
   std::string name;

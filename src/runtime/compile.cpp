@@ -6,9 +6,30 @@
 #include "tilewright/cache.h"
 #include "tilewright/module.h"
 
+#include <algorithm>
+#include <string>
+
 namespace tilewright {
 
+namespace {
+
+/// What no kernel could read or write there.
+std::string bad_address(const View& view) {
+  if (size(view) == 0) return "";
+  if (view.address == 0) return "its address is 0; give it memory of the device";
+  const int elem = std::max(storage_bits(view.type) / 8, 1);
+  if (view.address % static_cast<std::uint64_t>(elem) == 0) return "";
+  return "its address ends in " + std::to_string(view.address % 16) + " of 16 bytes; give it a " +
+         "multiple of the element's " + std::to_string(elem);
+}
+
+}  // namespace
+
 void pack(Parameters& parameters, const TensorArg& arg, const View& view, SourceLoc at) {
+  const std::string nowhere = bad_address(view);
+  if (!nowhere.empty()) {
+    throw Error(ErrorKind::user, "launch with " + to_string(view) + ": " + nowhere, at);
+  }
   std::string why = mismatch(arg, view);
   if (!why.empty()) {
     throw Error(ErrorKind::user,
@@ -56,13 +77,13 @@ std::string recipe_text(std::span<const Param> params) {
         text += "address " + argument;
         break;
       case Param::Kind::extent:
-        text += "extent " + mode + " " + type;
+        text.append("extent ").append(mode).append(" ").append(type);
         break;
       case Param::Kind::stride:
-        text += "stride " + mode + " " + type;
+        text.append("stride ").append(mode).append(" ").append(type);
         break;
       case Param::Kind::scalar:
-        text += "scalar " + argument + " " + type;
+        text.append("scalar ").append(argument).append(" ").append(type);
         break;
       case Param::Kind::tensor_map:
         text += "tensor_map " + argument;

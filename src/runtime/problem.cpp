@@ -195,6 +195,23 @@ Problem parse_problem(const Schema& schema, std::string_view text, SourceLoc at)
 
 namespace {
 
+/// Operator::fill makes some inputs in the one type that they have, and outputs follow from inputs.
+void check_types(const Schema& schema, const Problem& problem, const std::vector<Array>& inputs) {
+  for (const auto& [name, type] : problem.types) {
+    const std::string start = std::string(schema.name) + ": '" + name + "' is " +
+                              std::string(tilewright::name(type)) + " in the problem; ";
+    const auto made = std::find_if(inputs.begin(), inputs.end(),
+                                   [&name = name](const Array& each) { return each.name == name; });
+    if (made == inputs.end()) {
+      throw Error(ErrorKind::user, start + "it is an output, whose type options say");
+    }
+    if (made->type != type) {
+      throw Error(ErrorKind::user,
+                  start + "it must be " + std::string(tilewright::name(made->type)));
+    }
+  }
+}
+
 /// The arrays, each as `make` fills it.
 template <class Make>
 std::vector<Array> make_arrays(const Operator& op, const Problem& problem, Make&& make) {
@@ -213,6 +230,7 @@ std::vector<Array> make_arrays(const Operator& op, const Problem& problem, Make&
         make(Array{std::string(spec.name), *type, std::move(shape), {}}, inputs.size() + 1));
   }
   if (op.fill != nullptr) op.fill(problem, inputs);
+  check_types(op.schema, problem, inputs);
   return inputs;
 }
 

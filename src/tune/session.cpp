@@ -48,7 +48,16 @@ std::vector<OutputSpec> chosen_outputs(const Inputs& inputs, const Arguments& ar
                                        const std::vector<std::string>& wanted) {
   const Schema& schema = inputs.op->schema;
   std::vector<OutputSpec> chosen;
-  for (OutputSpec& output : inputs.op->outputs(arguments)) {
+  std::vector<OutputSpec> possible = inputs.op->outputs(arguments);
+  for (const std::string& name : wanted) {
+    const bool is_possible = std::any_of(possible.begin(), possible.end(),
+                                         [&](const OutputSpec& each) { return each.name == name; });
+    if (!is_possible && !names(inputs.arrays, name)) {
+      throw Error(ErrorKind::user, std::string(schema.name) + ": " + name +
+                                       " is no output of these inputs and options");
+    }
+  }
+  for (OutputSpec& output : possible) {
     const auto spec =
         std::find_if(schema.tensors.begin(), schema.tensors.end(),
                      [&](const TensorSpec& each) { return each.name == output.name; });

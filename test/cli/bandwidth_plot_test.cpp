@@ -19,7 +19,7 @@ TEST(BandwidthPlot, DrawsALineForProblemsThatDifferInTheirFirstSize) {
   const Plot plot =
       bandwidth_plot({row("rms_norm", "T=64,H=8", 4, 2), row("rms_norm", "T=1,H=8", 2, 1),
                       row("rms_norm", "T=1,H=16", 2, 1), row("rope_table", "theta=1e6", 1, 1)},
-                     "some GPU");
+                     {}, "some GPU");
   ASSERT_EQ(plot.lines.size(), 4u);
   EXPECT_EQ(plot.x_title, "T");
   EXPECT_EQ(plot.lines[0].name, "rms_norm H=8");
@@ -32,11 +32,50 @@ TEST(BandwidthPlot, DrawsALineForProblemsThatDifferInTheirFirstSize) {
 
 TEST(BandwidthPlot, RefusesProblemsWithoutSizes) {
   try {
-    bandwidth_plot({row("rope_table", "theta=1e6", 1, 1)}, "some GPU");
+    bandwidth_plot({row("rope_table", "theta=1e6", 1, 1)}, {}, "some GPU");
     ADD_FAILURE() << "accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.message(), "bench: --svg draws problems that begin with a size, such as T=8");
   }
+}
+
+TEST(BandwidthPlot, DrawsTheBestPeersOfItsProblems) {
+  const Plot plot = bandwidth_plot({row("rms_norm", "T=64,H=8", 4, 2)},
+                                   {{"rms_norm T=64,H=8", 5, 1'000'000},
+                                    {"rms_norm T=1,H=8", 2, 100'000},
+                                    {"rms_norm T=64,H=16", 1, 1'000'000},
+                                    {"layer_norm T=64,H=8", 1, 1'000'000}},
+                                   "some GPU");
+  ASSERT_EQ(plot.lines.size(), 3u);
+  EXPECT_EQ(plot.lines[2].name, "best peer");
+  EXPECT_EQ(plot.lines[2].stroke, Stroke::dotted);
+  EXPECT_EQ(plot.lines[2].color, plot.lines[0].color);
+  using Points = std::vector<std::pair<double, double>>;
+  EXPECT_EQ(plot.lines[2].points, (Points{{1, 50}, {64, 200}}));
+}
+
+TEST(BandwidthPlot, ReadsTheFilesOfPeers) {
+  const std::string results = std::string(TILEWRIGHT_SOURCE_DIR) + "/bench/results/";
+  const std::vector<PeerRow> peers = read_peers(results + "norms_peers.json");
+  EXPECT_GT(peers.size(), 20u);
+  for (const PeerRow& peer : peers) {
+    EXPECT_GT(peer.us, 0);
+    EXPECT_GT(peer.bytes, 0);
+  }
+  const auto text = [](const std::string& path) {
+    try {
+      read_peers(path);
+    } catch (const Error& error) {
+      return error.message();
+    }
+    return std::string("read");
+  };
+  EXPECT_EQ(
+      text(results + "operators.json"),
+      results + "operators.json: has no rows with peer_us and bytes; bench/peers writes such");
+  EXPECT_EQ(text(TILEWRIGHT_SOURCE_DIR "/README.md")
+                .rfind(TILEWRIGHT_SOURCE_DIR "/README.md: is no file of bench/peers: ", 0),
+            0U);
 }
 
 /// One line of two points: the axes are 1 to 4 and 0 to 400, the plane 580 by 330 pixels from (70,

@@ -257,6 +257,16 @@ TEST(Cache, KeepsWhatWasAssembledAndRefusesWhatWasChanged) {
 }
 #endif
 
+TEST(Bench, LooksAtNamesAndProblemsBeforeItLooksForAGpu) {
+  const Folder folder;
+  const Outcome name = with_scale(folder, "bench nosuch");
+  EXPECT_EQ(name.code, 2);
+  EXPECT_EQ(name.err.rfind("tilewright: error: no operator is named 'nosuch'", 0), 0U) << name.err;
+  EXPECT_EQ(with_scale(folder, "bench scale --shapes N=banana").err,
+            "tilewright: error: scale: 'N' is 'banana'; it is a size and must be an integer of at "
+            "least 0\n");
+}
+
 TEST(Bench, WithoutAGpuSaysWhatIsMissing) {
   const Folder folder;
   const Outcome doctor = with_scale(folder, "doctor --json");
