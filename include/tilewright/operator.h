@@ -67,6 +67,8 @@ struct Schema {
   std::string_view doc = {};
   std::span<const TensorSpec> tensors = {};
   std::span<const OptionSpec> options = {};
+  /// What else is refused, and what numbers at their ends come to.
+  std::string_view limits = {};
 };
 
 /// Device memory that a launch needs besides its tensors. The caller zeroes it once, before the

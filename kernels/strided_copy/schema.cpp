@@ -88,7 +88,10 @@ constexpr Operator kStridedCopy{
                .formula = "dst[i, ...] = src[i, ...], in dst's type",
                .doc = "Copies a tensor of any strides, permuted or repeated, or casts it.",
                .tensors = kTensors,
-               .options = kOptions},
+               .options = kOptions,
+               .limits =
+                   "Five modes; elements of dst do not overlap each other or src. Casts are to "
+                   "bf16, f16 and f32."},
     .outputs = outputs,
     .launch = launch,
     .reference = reference,
