@@ -113,6 +113,10 @@ constexpr Operator kOperator{
     .launch = launch,
     .reference = reference,
     .tolerance = tolerance,
+    .check_contents =
+        [](const Arguments& arguments, std::span<const Array> inputs) {
+          check_slots(arguments, inputs, "indices", "state");
+        },
     .bytes = bytes,
     .trace = trace,
     .fill = fill,

@@ -106,7 +106,7 @@ class Reference {
   void store_window(std::int64_t n, std::int64_t t, std::int64_t c) {
     auto line = static_cast<std::int64_t>(snapshot_lines_[at(n)]);
     const View* windows = view_of("intermediate_conv_window");
-    if (windows == nullptr || line < 0) return;
+    if (windows == nullptr || line < 0 || line >= windows->shape[0]) return;
     for (std::int64_t i = 0; i < 3; ++i)
       windows_[at(((line * windows->shape[1] + t) * d_ + c) * 3 + i)] = input(n, c, t - 2 + i);
   }
@@ -152,7 +152,7 @@ class Reference {
     const View* buffer = view_of("intermediate_states_buffer");
     bool by_row = options_.snapshot_index_mode == SnapshotIndexMode::by_row;
     auto line = by_row ? n : static_cast<std::int64_t>(snapshot_lines_[at(n)]);
-    if (buffer == nullptr || line < 0) return;
+    if (buffer == nullptr || line < 0 || line >= buffer->shape[0]) return;
     std::int64_t place = ((line * buffer->shape[1] + t) * v_heads_ + head) * v_ * k_;
     std::copy(state.begin(), state.end(), snapshots_.begin() + place);
   }

@@ -297,6 +297,11 @@ void place_expected(const Arguments& arguments, const HostTensors& tensors, Arra
   expected = make_array(expected.name, expected.type, shape, placed);
 }
 
+void check_contents(const Arguments& arguments, std::span<const Array> inputs) {
+  check_slots(arguments, inputs, "conv_state_indices", "conv_state");
+  check_slots(arguments, inputs, "cache_indices", "ssm_states");
+}
+
 constexpr Operator make_operator(const Schema& schema) {
   return {.schema = schema,
           .outputs = outputs,
@@ -305,6 +310,7 @@ constexpr Operator make_operator(const Schema& schema) {
           .tolerance = tolerance,
           .nan_rule = skip_nan,
           .place_expected = place_expected,
+          .check_contents = check_contents,
           .bytes = bytes,
           .trace = trace,
           .fill = fill,

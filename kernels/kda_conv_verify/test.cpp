@@ -143,6 +143,18 @@ TEST_F(KdaConvVerify, KeepsRecordsInsteadOfSnapshots) {
 
 TEST_F(KdaConvVerify, LaunchesNothingForNoRows) { run_both(inputs({.n = 0, .lines = 1}), safe); }
 
+TEST_F(KdaConvVerify, RefusesLinesThatPoolsLack) {
+  for (const auto& [name, pool] :
+       {std::pair{"conv_state_indices", "conv_state"}, std::pair{"cache_indices", "ssm_states"}}) {
+    std::vector<Array> given = inputs({});
+    Array& indices = named(given, name);
+    indices = make_array(name, indices.type, indices.shape, std::array{0.0, 50.0});
+    const std::int64_t lines = named(given, pool).shape[0];
+    EXPECT_EQ(refusal(op, given), "kda_conv_verify: " + std::string(name) + "[1] is 50; " + pool +
+                                      " has " + std::to_string(lines) + " slots");
+  }
+}
+
 TEST_F(KdaConvVerify, RefusesWhatItCannotTake) {
   auto refusal_with = [&](const Array& array, const Options& options = {}) {
     std::vector<Array> given = inputs({});

@@ -70,6 +70,11 @@ bool is_decode(const Arguments& arguments) { return arguments.text("mode") == "d
 
 KdaDecodeTensors tensors_of(const Arguments& arguments) {
   int one = is_decode(arguments) ? 1 : 0;
+  const View* indices = arguments.find("indices");
+  if (one == 0 && indices != nullptr && size(*indices) != 1) {
+    arguments.fail("indices is " + to_string(*indices) +
+                   "; with mode=prefill all tokens are of one sequence, which has one index");
+  }
   auto of = [&](const char* name) { return kda::with_unit_mode(arguments.tensor(name), one); };
   const View* out = arguments.find("out");
   return {.q = of("q"),
@@ -128,6 +133,7 @@ Tolerance tolerance(const Arguments& arguments, std::string_view output) {
 }
 
 void check_contents(const Arguments& arguments, std::span<const Array> inputs) {
+  check_slots(arguments, inputs, "indices", "state");
   std::int64_t tokens = arguments.size("TOKENS");
   check_growth(arguments, inputs,
                {.name = "alpha",
@@ -162,13 +168,17 @@ void fill(const Problem&, std::vector<Array>& inputs) {
 }
 
 constexpr Operator kOperator{
-    .schema = {.name = "gated_delta_rule",
-               .version = 1,
-               .formula =
-                   "S = alpha S; S += beta (v - S k) k^T; out = S q, with q and k of length 1",
-               .doc = "The delta rule with one decay factor a head, with the state in place.",
-               .tensors = kTensors,
-               .options = kOptions},
+    .schema =
+        {.name = "gated_delta_rule",
+         .version = 1,
+         .formula = "S = alpha S; S += beta (v - S k) k^T; out = S q, with q and k of length 1",
+         .doc = "The delta rule with one decay factor a head, with the state in place.",
+         .tensors = kTensors,
+         .options = kOptions,
+         .limits =
+             "In chunks a NaN or an infinity reaches the tokens of its block of 16 in front of it, "
+             "too, and what is less than 1e-5 of a state that a gate clears loses digits: "
+             "chunk=1 takes token by token."},
     .outputs = outputs,
     .launch = launch,
     .workspace_bytes = workspace_bytes,

@@ -259,7 +259,9 @@ KdaDecodePlan plan_kda_decode(std::string_view op, const KdaDecodeTensors& tenso
   plan.options = options;
   plan.tensors = Checks(tensors, options, caller).run();
   plan.launch.grid.x = 0;
-  bool nothing = size(plan.tensors.out) == 0 && !plan.tensors.cu_seqlens;
+  const KdaDecodeTensors& t = plan.tensors;
+  const bool moves = t.final_state && (!t.state || t.state->address != t.final_state->address);
+  const bool nothing = size(t.out) == 0 && !t.cu_seqlens && !moves;
   if (nothing || requests_of(plan.tensors) == 0) return plan;  // launches nothing
   plan.config = config_of(plan.tensors, options);
   plan.args = args_of(plan.tensors);

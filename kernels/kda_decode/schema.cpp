@@ -109,6 +109,10 @@ constexpr Operator kDecode{
     .reference = decode_reference,
     .tolerance = tolerance,
     .nan_rule = skip_nan,
+    .check_contents =
+        [](const Arguments& arguments, std::span<const Array> inputs) {
+          check_slots(arguments, inputs, "indices", "state");
+        },
     .bytes = decode_bytes,
     .trace = trace_decode,
     .fill = fill,

@@ -39,6 +39,12 @@ class KdaDecode : public OperatorTest {
   const Options safe{{"lower_bound", "-5"}};
 };
 
+TEST_F(KdaDecode, RefusesSlotsThatTheStateLacks) {
+  std::vector<Array> given = inputs({});
+  given.push_back(slots({-1, 2}));
+  EXPECT_EQ(refusal(op, given), "kda_decode: indices[1] is 2; state has 2 slots");
+}
+
 TEST_F(KdaDecode, TakesTokensAndHeads) {
   for (Sizes s : {Sizes{},
                   {.t = 4},
@@ -197,6 +203,17 @@ TEST_F(GatedDeltaRule, HoldsWhatCancelsAgainstTheOtherRows) {
   first_row(named(given, "v"), 0);  // what the state has for this key is taken out of it
   first_row(named(given, "beta"), 1);
   run(op, given);
+}
+
+TEST_F(GatedDeltaRule, RefusesIndicesThatNameNoSequence) {
+  std::vector<Array> given = inputs(3, 1, 1, 2);
+  given.push_back(make_array("indices", s32, {3}, std::vector<double>{0, 1, 2}));
+  EXPECT_EQ(refusal(op, given), "gated_delta_rule: indices[2] is 2; state has 2 slots");
+  named(given, "indices") = make_array("indices", s32, {3}, std::vector<double>{0, 1, -1});
+  EXPECT_EQ(
+      refusal(op, given, {{"mode", "prefill"}}),
+      "gated_delta_rule: indices is s32[3]; with mode=prefill all tokens are of one sequence, "
+      "which has one index");
 }
 
 TEST_F(GatedDeltaRule, RunsASequence) {

@@ -12,14 +12,16 @@ namespace tilewright {
 inline constexpr int kBlockRows = 16;  ///< tokens of a block of a chunk: rows of an mma
 
 /// A chunk of tokens in sub-blocks of 16, and the elements of its record. With p the decay from the
-/// chunk's start to a token and s the one from it to the chunk's end, a record holds, in f16,
+/// chunk's start to a token and s the one from it to the chunk's end, a record holds, as operands,
 ///   queries q p, after k s: [chunk, K]; attention P: [chunk, chunk];
 /// with a correction also keys k p: [chunk, K]; solve M diag(beta): [chunk, chunk];
 /// and the decay of the whole chunk, K numbers of f32. Matrices are laid out as MatrixTile does.
 struct ChunkShape {
   int tokens = 64;
   int k = 128;
-  bool corrects = true;  ///< the delta rule
+  bool corrects = true;  ///< the delta rule, whose q and k have length 1
+  /// Of mma(): f16 has more digits, bf16 the range of q and k of any length.
+  Type operand() const { return corrects ? f16 : bf16; }
   friend bool operator==(const ChunkShape&, const ChunkShape&) = default;
 
   int blocks() const { return tokens / kBlockRows; }
@@ -60,7 +62,8 @@ class ChunkRecord {
     return {part(at, s_.vectors_elems()), s_.tokens, s_.k, TensorSwizzle::b128};
   }
   MatrixTile matrix(int at) const {
-    return {part(at, s_.matrix_elems()), s_.tokens, s_.tokens, widest_swizzle(f16, s_.tokens)};
+    return {part(at, s_.matrix_elems()), s_.tokens, s_.tokens,
+            widest_swizzle(s_.operand(), s_.tokens)};
   }
 
   ChunkShape s_;

@@ -7,7 +7,7 @@
 namespace tilewright {
 namespace {
 
-constexpr int kPanelColumns = 64;  // of f16: the 128 bytes that TensorSwizzle::b128 permutes
+constexpr int kPanelColumns = 64;  // of 16 bits: the 128 bytes that TensorSwizzle::b128 permutes
 constexpr int kSwizzleRows = 8;
 
 }  // namespace
@@ -33,7 +33,12 @@ Element PairPlaces::in(const Tensor& tile, int row) const {
   return {tile, place + Int(row * kPanelColumns), SourceLoc::here()};
 }
 
+Fragment factor_for(const Fragment& values, const Fragment& factor) {
+  return values.type() == f16 ? factor.to(f16) : factor;
+}
+
 Fragment scaled_pair(const Fragment& values, int row, const Fragment& factor) {
+  if (factor.type() == f32) return (values.part(2 * row, 2).to(f32) * factor).to(values.type());
   return (values.part(2 * row, 2).recast(f16x2) * factor.recast(f16x2)).recast(f16);
 }
 

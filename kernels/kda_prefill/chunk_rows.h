@@ -17,13 +17,14 @@ struct ThreadRows {
 };
 ThreadRows thread_rows(const ChunkShape& shape);
 
-/// q and k of length 1 (f16) and decays (f32) of a thread's part, pairs of channels row by row.
+/// q and k as operands, of length 1 with a correction, and decays (f32) of a thread's part: pairs
+/// of channels row by row.
 struct RowValues {
   Fragment q, k, decay;
 };
 
-/// Where a thread's pairs lie in a tile of f16 [rows, K] that begins with its chunk's first row:
-/// the swizzle gives eight rows their own columns, and repeats.
+/// Where a thread's pairs lie in a tile of operands [rows, K] that begins with its chunk's first
+/// row: the swizzle gives eight rows their own columns, and repeats.
 class PairPlaces {
  public:
   PairPlaces(const ChunkShape& shape, const ThreadRows& rows, int tile_rows);
@@ -34,30 +35,33 @@ class PairPlaces {
   std::vector<Value> places_;
 };
 
+/// A pair of factors for operands like `values`: of f16, too, where one instruction multiplies two;
+/// of bf16, which has three digits less, in f32.
+Fragment factor_for(const Fragment& values, const Fragment& factor);
+/// The pair of row `row` of `values` times such factors.
+Fragment scaled_pair(const Fragment& values, int row, const Fragment& factor);
+
 /// Calls use(row, factor) with the product of the decays from row `begin` to `row`, times `first`,
-/// for rows [begin, end); products are of f32, factors pairs of f16.
+/// for rows [begin, end); products are of f32, factors pairs for scaled_pair().
 template <class Use>
-void decays_from_start(const Fragment& decay, const Fragment& first, int begin, int end,
+void decays_from_start(const RowValues& values, const Fragment& first, int begin, int end,
                        Use&& use) {
   Fragment factor = first;
   for (int row = begin; row < end; ++row) {
-    factor = factor * decay.part(2 * row, 2);
-    use(row, factor.to(f16));
+    factor = factor * values.decay.part(2 * row, 2);
+    use(row, factor_for(values.k, factor));
   }
 }
 
 /// The same with the product of the decays after `row` up to row end - 1.
 template <class Use>
-void decays_to_end(const Fragment& decay, const Fragment& first, int begin, int end, Use&& use) {
+void decays_to_end(const RowValues& values, const Fragment& first, int begin, int end, Use&& use) {
   Fragment factor = first;
   for (int row = end - 1; row >= begin; --row) {
-    use(row, factor.to(f16));
-    if (row > begin) factor = factor * decay.part(2 * row, 2);
+    use(row, factor_for(values.k, factor));
+    if (row > begin) factor = factor * values.decay.part(2 * row, 2);
   }
 }
-
-/// The pair of row `row` of `values` (f16) times another.
-Fragment scaled_pair(const Fragment& values, int row, const Fragment& factor);
 /// A pair of f32.
 Fragment pair_of(const Value& first, const Value& second);
 

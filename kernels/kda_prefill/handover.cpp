@@ -36,7 +36,8 @@ Handover::Handover(const ChunkShape& shape, int pairs, std::int64_t offset_bytes
 Handover::Buffer Handover::buffer(const Value& pair, const Value& chunk) const {
   Value which = (pair * 2 + chunk % 2).assume({1, 0, 2 * pairs_ - 1});
   int elems = steps(s_) * kStepElems;
-  Tensor all = dynamic_shared(f16, make_row_major(Shape{2 * pairs_, elems}), offset_bytes_);
+  Tensor all =
+      dynamic_shared(s_.operand(), make_row_major(Shape{2 * pairs_, elems}), offset_bytes_);
   Tensor scales = dynamic_shared(f32, make_row_major(Shape{2 * pairs_, 4}),
                                  offset_bytes_ + std::int64_t{4} * pairs_ * elems);
   return {s_, all(which, _), scales(which, 0), full_[which], empty_[which], chunk / 2 % 2};
@@ -67,7 +68,7 @@ void Handover::Buffer::wait_full() const { full_.wait(parity_); }
 Fragment Handover::Buffer::state(int step) const { return load(place(step), kLaneElems); }
 
 Fragment Handover::Buffer::added() const {
-  Fragment all(f16, kLaneElems * s_.blocks());
+  Fragment all(s_.operand(), kLaneElems * s_.blocks());
   for (int step = 0; step < s_.blocks(); ++step)
     all.part(kLaneElems * step, kLaneElems).assign(load(place(s_.k / kStep + step), kLaneElems));
   return all;

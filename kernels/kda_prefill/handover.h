@@ -10,7 +10,7 @@
 
 namespace tilewright {
 
-/// Two buffers for each pair of warps, of operands of mma() in f16 as lanes hold them: the state at
+/// Two buffers for each pair of warps, of operands of mma() as lanes hold them: the state at
 /// a chunk's start, then what the chunk's tokens add; and the scale of both.
 class Handover {
  public:

@@ -96,12 +96,12 @@ class Rounds {
     Value upper = ((rows_.block >> bit) & 1) == 1;
     Fragment first = to_middle(bit);
     if_(upper, [&] {
-      decays_from_start(v_.decay, first, 0, kBlockRows, [&](int row, const Fragment& factor) {
+      decays_from_start(v_, first, 0, kBlockRows, [&](int row, const Fragment& factor) {
         store_k(which, row, factor);
         store_q(which, row, factor);
       });
     }).else_([&] {
-      decays_to_end(v_.decay, first, 0, kBlockRows,
+      decays_to_end(v_, first, 0, kBlockRows,
                     [&](int row, const Fragment& factor) { store_k(which, row, factor); });
     });
   }
@@ -122,14 +122,14 @@ class Rounds {
   void write_in_blocks(int level, int which) const {
     int half = 1 << level;
     Fragment one = pair_of(constant(f32, 1.0f), constant(f32, 1.0f));
-    Fragment zero(f16, 2);
+    Fragment zero(s_.operand(), 2);
     for (int begin = 0; begin < kBlockRows; begin += 2 * half) {
-      decays_to_end(v_.decay, one, begin, begin + half, [&](int row, const Fragment& factor) {
+      decays_to_end(v_, one, begin, begin + half, [&](int row, const Fragment& factor) {
         store_k(which, row, factor);
         // Read, but of no pair: what a buffer holds from such a level before does, too.
         if (level >= kBlockLevels - 2) store(q_place(which, row), zero);
       });
-      decays_from_start(v_.decay, one, begin + half, begin + 2 * half,
+      decays_from_start(v_, one, begin + half, begin + 2 * half,
                         [&](int row, const Fragment& factor) {
                           store_k(which, row, factor);
                           store_q(which, row, factor);
@@ -198,7 +198,7 @@ class Rounds {
   void store_attention(const Value& i, const Value& j, const Pair& pair) const {
     Value row = (row_of(i) + pair.row).assume({1, 0, s_.tokens - 1});
     Value column = (row_of(j) + pair.column).assume({2, 0, s_.tokens - 2});
-    store(t_.attention.element(row, column), pair.q.to(f16));
+    store(t_.attention.element(row, column), pair.q.to(s_.operand()));
   }
   Value beta(const Value& i, const Pair& pair) const {
     return t_.beta(row_of(i) + pair.row).load();

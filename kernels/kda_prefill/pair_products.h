@@ -11,9 +11,9 @@ namespace tilewright {
 
 /// Where pairs' products go, and what goes into them.
 struct PairTargets {
-  Tensor tiles;                         ///< [2, 2 tokens, K] f16: two buffers of k's rows, then q's
+  Tensor tiles;  ///< [2, 2 tokens, K] operands: two buffers of k's rows, then q's
   std::optional<LowerBlocks> coupling;  ///< L; absent: it is not wanted
-  MatrixTile attention;                 ///< P in f16
+  MatrixTile attention;                 ///< P as operands
   Tensor beta;                          ///< [tokens] f32
   Tensor diagonal;                      ///< [tokens] f32: q k of the same token
   Tensor totals;                        ///< [blocks, K] f32: decay of a block

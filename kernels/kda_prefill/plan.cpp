@@ -50,11 +50,12 @@ bool is_aligned(const KdaDecodeTensors& t, DecayGate gate) {
   return pairs(t.q) && pairs(t.k) && gates && states && divides(t.v, 16) && divides(t.out, 16);
 }
 
-/// Chunks need decays of at most 1: products of growing ones may leave f16.
+/// Chunks need decays of at most 1: products of growing ones may leave f16. Where softplus is its
+/// argument already below 0, it may be negative.
 bool is_chunkable(const ChunkRequest& request) {
   const KdaDecodeTensors& t = request.tensors;
   const std::optional<float>& bound = request.options.gate.lower_bound;
-  bool grows = bound && *bound > 0;
+  const bool grows = (bound && *bound > 0) || request.options.gate.softplus_threshold < 0;
   return t.q.shape[1] >= kFewestChunkTokens && !grows && !t.snapshots &&
          is_aligned(t, request.config.gate);
 }
@@ -80,7 +81,7 @@ View record_view(const ChunkRequest& request, const ChunkConfig& config, const W
                   ", aligned to 256");
   }
   std::int64_t records = places_of(t.q, t.cu_seqlens, config.shape.tokens) * config.v_heads;
-  return make_view(workspace.address, f16,
+  return make_view(workspace.address, config.shape.operand(),
                    std::array<std::int64_t, 2>{records, config.shape.record_elems()});
 }
 

@@ -104,8 +104,8 @@ class PrepareKernel {
     return dynamic_shared(f32, layout, at);
   }
   MatrixTile halves(std::int64_t at, int rows, int columns) const {
-    return {dynamic_shared(f16, make_row_major(Shape{rows * columns}), at), rows, columns,
-            widest_swizzle(f16, columns)};
+    return {dynamic_shared(s_.operand(), make_row_major(Shape{rows * columns}), at), rows, columns,
+            widest_swizzle(s_.operand(), columns)};
   }
   LowerBlocks coupling() const {
     LowerBlocks blocks{floats(
@@ -235,13 +235,13 @@ class PrepareKernel {
     store(totals()(rows_.block, rows_.channel), total);
   }
 
-  /// x of length 1 in f16.
+  /// x as an operand, of length 1 with a correction.
   Fragment normalised(const Fragment& x, Row factors) const {
     Fragment factor = load(row(factors)(rows_.first_row()), kBlockRows);
     Fragment wide = x.to(f32);
     for (int e = 0; e < 2 * kBlockRows; ++e)
       wide[e] = wide[e].get() * factor[e / 2].get();
-    return wide.to(f16);
+    return wide.to(s_.operand());
   }
 
   /// The decays of the blocks before the thread's, or after it.
@@ -263,13 +263,13 @@ class PrepareKernel {
                               make_row_major(Shape{s_.vectors_elems()}));
     };
     Tensor queries = part(0), after = part(1), keys = part(2);
-    decays_from_start(values.decay, outer_decay(Side::before), 0, kBlockRows,
+    decays_from_start(values, outer_decay(Side::before), 0, kBlockRows,
                       [&](int row, const Fragment& factor) {
                         if (s_.corrects)
                           store(places_.in(keys, row), scaled_pair(values.k, row, factor));
                         store(places_.in(queries, row), scaled_pair(values.q, row, factor));
                       });
-    decays_to_end(values.decay, outer_decay(Side::after), 0, kBlockRows,
+    decays_to_end(values, outer_decay(Side::after), 0, kBlockRows,
                   [&](int row, const Fragment& factor) {
                     store(places_.in(after, row), scaled_pair(values.k, row, factor));
                   });
@@ -295,8 +295,8 @@ class PrepareKernel {
   /// Zeros for what the products leave alone.
   void clear_outgoing() const {
     int threads = c_.prepare_threads(), elems = s_.matrices_elems();
-    Tensor all = dynamic_shared(f16, make_row_major(Shape{elems}), map_.outgoing);
-    Fragment zeros(f16, 8);
+    Tensor all = dynamic_shared(s_.operand(), make_row_major(Shape{elems}), map_.outgoing);
+    Fragment zeros(s_.operand(), 8);
     for (int at = 0; at < elems; at += 8 * threads) {
       Value begin = (thread_idx().x * 8 + at);
       if (at + 8 * threads <= elems) {
@@ -323,7 +323,7 @@ class PrepareKernel {
     store_vectors(values, record);
     store_decay(record);
     PairTargets targets{
-        dynamic_shared(f16, make_row_major(Shape{4 * s_.vectors_elems()}), map_.tiles),
+        dynamic_shared(s_.operand(), make_row_major(Shape{4 * s_.vectors_elems()}), map_.tiles),
         std::nullopt,
         outgoing(0),
         row(Row::beta),
@@ -342,7 +342,8 @@ class PrepareKernel {
     fence_async_proxy();
     barrier();
     if_(thread_idx().x == 0, [&] {
-      Tensor from = dynamic_shared(f16, make_row_major(Shape{s_.matrices_elems()}), map_.outgoing);
+      Tensor from =
+          dynamic_shared(s_.operand(), make_row_major(Shape{s_.matrices_elems()}), map_.outgoing);
       bulk_store(record(s_.matrices_at()), from(0), 2 * s_.matrices_elems());
       bulk_commit();
       bulk_wait();

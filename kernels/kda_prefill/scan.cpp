@@ -37,7 +37,7 @@ class ScanKernel {
         p_(parameters),
         value_rows_(TensorSwizzle::b32, SecondMatrix::beside),
         vectors_(TensorSwizzle::b128),
-        matrices_(widest_swizzle(f16, config.shape.tokens)) {}
+        matrices_(widest_swizzle(config.shape.operand(), config.shape.tokens)) {}
 
   void run() const {
     int slices = c_.v / c_.scan_columns();
@@ -95,7 +95,7 @@ class ScanKernel {
   }
 
   Tensor stage_memory(const Value& stage) const {
-    Tensor ring = dynamic_shared(f16, make_row_major(Shape{c_.stages, s_.record_elems()}));
+    Tensor ring = dynamic_shared(s_.operand(), make_row_major(Shape{c_.stages, s_.record_elems()}));
     return ring(stage, _);
   }
   /// The warp's two buffers of [tokens, 16] of v, and then of out.
@@ -368,8 +368,8 @@ class ScanKernel {
   Fragment uncorrected(const ChunkRecord& record, const Fragment& state, const Var& scale,
                        const Fragment& values, const To& to) const {
     for (int k = 0; k < s_.k; k += kStep)
-      to.put_state(record, k / kStep, state.part(k / 2, 8).to(f16));
-    return (values * scale).to(f16);
+      to.put_state(record, k / kStep, state.part(k / 2, 8).to(s_.operand()));
+    return (values * scale).to(s_.operand());
   }
 
   /// Takes the state over a chunk; `to` gets what outputs are made of.

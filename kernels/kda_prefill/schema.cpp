@@ -124,14 +124,18 @@ std::vector<Traced> trace(const Arguments& arguments, ptx::Target target) {
 }
 
 constexpr Operator kOperator{
-    .schema = {.name = "kda_prefill",
-               .version = 1,
-               .formula =
-                   "S = S diag(e^g); S += beta (v - S k) k^T; out = S q for all tokens in turn",
-               .doc = "Kimi Delta Attention on whole sequences, in chunks on tensor cores or token "
-                      "by token.",
-               .tensors = kTensors,
-               .options = kOptions},
+    .schema =
+        {.name = "kda_prefill",
+         .version = 1,
+         .formula = "S = S diag(e^g); S += beta (v - S k) k^T; out = S q for all tokens in turn",
+         .doc = "Kimi Delta Attention on whole sequences, in chunks on tensor cores or token "
+                "by token.",
+         .tensors = kTensors,
+         .options = kOptions,
+         .limits =
+             "In chunks a NaN or an infinity reaches the tokens of its block of 16 before it, too, "
+             "and what is less than 1e-5 of a state that a gate clears loses digits: chunk=1 takes "
+             "token by token."},
     .outputs = outputs,
     .launch = launch,
     .workspace_bytes = workspace_bytes,

@@ -60,6 +60,24 @@ TEST_F(KdaPrefillChunks, TakesChunksOfAllLengths) {
   }
 }
 
+TEST_F(KdaPrefillChunks, GivesTheInitialStateWithoutTokens) {
+  for (const std::int64_t n : {1, 2}) {
+    std::vector<Array> given = inputs({.n = n, .t = 0});
+    const Array& before = named(given, "initial_state");
+    EXPECT_EQ(run(op, given, safe).back().bytes, before.bytes);
+  }
+}
+
+TEST_F(KdaPrefillChunks, TakesMoreInitialStatesThanSequences) {
+  std::vector<Array> given = inputs({.n = 1, .t = 20});
+  named(given, "initial_state") = random("initial_state", f32, {3, 1, 128, 128});
+  run(op, given, safe);
+}
+
+TEST_F(KdaPrefillChunks, TakesNegativeThresholdsTokenByToken) {
+  run(op, inputs({.t = 20}), {{"softplus_threshold", "-10"}});
+}
+
 TEST_F(KdaPrefillChunks, HasAllGates) {
   std::vector<Array> given = inputs({.t = 150});
   run(op, given);

@@ -221,7 +221,10 @@ constexpr Operator kOperator{
                .formula = "S = e^-s S + v k^T; out = scale S q for all tokens in turn",
                .doc = "Linear attention with a fixed decay a head, with the state in place.",
                .tensors = kTensors,
-               .options = kOptions},
+               .options = kOptions,
+               .limits =
+                   "From 16 tokens on operands are bf16, as q and k are of any size. A NaN or an "
+                   "infinity then reaches the tokens of its block of 16 in front of it, too."},
     .outputs = outputs,
     .launch = launch,
     .workspace_bytes = workspace_bytes,
@@ -230,7 +233,9 @@ constexpr Operator kOperator{
     .nan_rule = skip_nan,
     .check_contents =
         [](const Arguments& a, std::span<const Array> inputs) {
-          check_sequences(a, inputs, a.tensor("q").shape[0]);
+          const View& q = a.tensor("q");
+          check_sequences(a, inputs, q.rank == 4 ? q.shape[0] * q.shape[1] : q.shape[0]);
+          check_slots(a, inputs, "indices", "state");
         },
     .bytes = bytes,
     .trace = trace,

@@ -31,7 +31,7 @@ class LightningAttention : public OperatorTest {
   static Array integers(const char* name, Type type, std::vector<double> values) {
     return make_array(name, type, {static_cast<std::int64_t>(values.size())}, values);
   }
-  static constexpr double kPartOfChunks = 0.4;  // of a tolerance for any keys
+  static constexpr double kPartOfChunks = 0.75;  // operands of bf16 are rounded four times
   const Operator& op = lightning_attention_operator();
 };
 
@@ -59,6 +59,26 @@ TEST_F(LightningAttention, RunsLongSequencesInChunks) {
   run(op, inputs({1, 90}, 1, 1, 0));
   run(op, inputs({1, 90}, 1, 1, 1), {{"commit", "false"}});
   run_candidates(op, inputs({1, 66}, 1, 1, 1));
+}
+
+TEST_F(LightningAttention, RunsChunksOfQAndKOfAnySize) {
+  allowed_part = kPartOfChunks;
+  for (const auto& [q, k] : {std::pair{100.0, 100.0}, {1e5, 1.0}, {1.0, 1e4}, {2e-4, 2e-4}}) {
+    std::vector<Array> given = inputs({1, 64}, 1, 1, 1);
+    named(given, "q") = random("q", bf16, {1, 64, 1, 128}, q, 1);
+    named(given, "k") = random("k", bf16, {1, 64, 1, 128}, k, 2);
+    run(op, given);
+  }
+}
+
+TEST_F(LightningAttention, RunsSequencesOfOneBatch) {
+  allowed_part = kPartOfChunks;
+  std::vector<Array> given = inputs({1, 40}, 1, 1, 2, 64, 64);
+  given.push_back(integers("cu_seqlens", s32, {0, 25, 40}));
+  given.push_back(integers("indices", s32, {1, 0}));
+  run(op, given);
+  named(given, "indices") = integers("indices", s32, {1, 2});
+  EXPECT_EQ(refusal(op, given), "lightning_attention: indices[1] is 2; state has 2 slots");
 }
 
 TEST_F(LightningAttention, RunsChunksOfSequencesOfAllLengths) {

@@ -131,6 +131,20 @@ void check_distinct_indices(const Arguments& arguments, const Array& indices, st
   }
 }
 
+void check_slots(const Arguments& arguments, std::span<const Array> inputs,
+                 std::string_view indices, std::string_view pool) {
+  const Array* named = find_input(inputs, indices);
+  const View* slots = arguments.find(pool);
+  if (named == nullptr || slots == nullptr || slots->rank == 0) return;
+  const std::vector<double> values = to_doubles(*named);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i] < static_cast<double>(slots->shape[0])) continue;
+    arguments.fail(std::string(indices) + "[" + std::to_string(i) + "] is " +
+                   std::to_string(static_cast<std::int64_t>(values[i])) + "; " + std::string(pool) +
+                   " has " + std::to_string(slots->shape[0]) + " slots");
+  }
+}
+
 void check_sequences(const Arguments& arguments, std::span<const Array> inputs,
                      std::int64_t tokens) {
   const Array* bounds = find_input(inputs, "cu_seqlens");

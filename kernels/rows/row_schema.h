@@ -96,6 +96,11 @@ Tolerance rounded_once(Type output, double computed);
 std::int64_t bytes_of_inputs(const Arguments& arguments);
 std::int64_t bytes_of_outputs(const Arguments& arguments);
 
+/// Throws Error(user) where `indices` names a slot that `pool`, if both are there, does not have;
+/// those below 0 name none.
+void check_slots(const Arguments& arguments, std::span<const Array> inputs,
+                 std::string_view indices, std::string_view pool);
+
 /// Throws if cu_seqlens, where it is among the inputs, decreases: sequences would have tokens in
 /// common, and a kernel would write them twice or leave some out; or if it leaves the `tokens` that
 /// there are.

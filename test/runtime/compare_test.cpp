@@ -57,6 +57,8 @@ TEST(Compare, ABoundMayBeOnTheRootMeanSquareOfAll) {
   const Comparison far = compare(f64({3, 4.2, 0.1}), f64({3, 4, 0}), {.rmse = 0.01});
   EXPECT_EQ(far.wrong, 1);
   EXPECT_EQ(far.first_wrong, 1);  // the furthest off
+  EXPECT_EQ(compare(f64({0, 0}), f64({1e-50, 1e-40}), {.rmse = 1e-6}).wrong, 0);  // below f32
+  EXPECT_EQ(compare(f64({0, 0}), f64({1e-30, 0}), {.rmse = 1e-6}).wrong, 1);
   EXPECT_EQ(compare(f64({NAN, 1}), f64({0, 1}), {.rmse = 1}).wrong, 1);
   EXPECT_EQ(compare(f64({7, 1}), f64({NAN, 1}), {.rmse = 1}, NanRule::skip).wrong, 0);
 }
