@@ -22,6 +22,7 @@ void reference_of_written(const Operator& op, const Arguments& arguments,
 const Array* written(const HostTensors& tensors, std::string_view output);
 
 /// By how much each element of `output` may be off besides the operator's tolerance, of its shape.
+/// What is not finite allows nothing.
 void set_allowance(HostTensors& tensors, std::string_view output,
                    const std::vector<std::int64_t>& shape, std::span<const double> values);
 const Array* allowance(const HostTensors& tensors, std::string_view output);  ///< null: nothing

@@ -2,6 +2,7 @@
 // The gated activations in float64, from the formulas.
 #include "kernels/gated_activation/reference.h"
 
+#include "kernels/rows/reference.h"
 #include "tilewright/written.h"
 
 #include <algorithm>
@@ -17,11 +18,6 @@ namespace {
 
 double cut_above(double x, double limit) { return x > limit ? limit : x; }  // NaN stays
 double cut(double x, double limit) { return x < -limit ? -limit : cut_above(x, limit); }
-
-/// The kernel computes in f32: beyond its range numbers are infinite.
-double in_range(double x) {
-  return std::fabs(x) > 3.4028235677973366e38 ? std::copysign(INFINITY, x) : x;
-}
 
 double finite_or_0(double x) { return std::isfinite(x) ? std::fabs(x) : 0; }
 
@@ -46,14 +42,14 @@ double activated(const GatedOptions& options, Type type, double g) {
     case Activation::gelu:
       return g / 2 * std::erfc(-g / std::numbers::sqrt2);
     case Activation::relu2:
-      return g < 0 ? 0 : in_range(g * g);
+      return g < 0 ? 0 : in_f32_range(g * g);
     case Activation::silu:
     case Activation::gelu_tanh:
     case Activation::swigluoai:
       break;
   }
   const double power = std::exp(-argument_of(options, g));
-  return g / (1 + (type == f32 ? power : in_range(power)));  // f32 has a sigmoid of its own
+  return g / (1 + (type == f32 ? power : in_f32_range(power)));  // f32 has a sigmoid of its own
 }
 
 double gated(const GatedOptions& options, Type type, double gate, double up) {

@@ -34,8 +34,6 @@ class Reference {
     results_.state = values(names_.state);
     if (results_.state.empty())
       results_.state.assign((first_.size() - 1) * at(v_heads_ * v_ * k_), 0);
-    if (names_.state == std::string_view("initial_state"))  // of which there may be more
-      results_.state.resize((first_.size() - 1) * at(v_heads_ * v_ * k_));
     results_.out.assign(at(tokens_ * v_heads_ * v_), std::numeric_limits<double>::quiet_NaN());
     results_.snapshots.assign(results_.out.size() * at(k_),
                               std::numeric_limits<double>::quiet_NaN());

@@ -47,7 +47,7 @@ struct ChunkPreparePlan {
   ChunkConfig config;
   KdaDecodeOptions options;
   KdaDecodeTensors tensors;
-  View records;  ///< [places x HV, elements] f16
+  View records;  ///< [places x HV, elements] operands
   KdaDecodeArguments<TensorArg> args;
   TensorArg records_arg;
   LaunchConfig launch;
@@ -110,7 +110,8 @@ int chunked_tokens(std::int64_t tokens, int most);
 std::int64_t kda_prefill_workspace_bytes(const KdaDecodeTensors& tensors,
                                          const KdaPrefillOptions& options = {});
 
-/// Chunks have operands of f16 and sums of f32; states stay f32. `op` begins messages.
+/// Chunks have operands of ChunkShape::operand() and sums of f32; states stay f32. `op` begins
+/// messages.
 KdaPrefillPlan plan_kda_prefill(const DeviceProperties& device, std::string_view op,
                                 const KdaDecodeTensors& tensors,
                                 const KdaPrefillOptions& options = {},

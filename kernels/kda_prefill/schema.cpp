@@ -96,6 +96,9 @@ void reference(const Arguments& arguments, HostTensors& tensors) {
   DeltaRuleResults results =
       delta_rule_reference(options_of(arguments), tensors, {.state = "initial_state"});
   set_reference(arguments, "out", results.out, tensors);
+  // There may be more initial states than sequences.
+  if (const View* final_state = arguments.find("final_state"))
+    results.state.resize(static_cast<std::size_t>(size(*final_state)));
   set_reference(arguments, "final_state", results.state, tensors);
 }
 

@@ -10,8 +10,7 @@ namespace tilewright {
 double layer_norm_units(std::int64_t h);
 
 /// Sets y and residual_out (of x's shape, f64) from x and, if present, residual, w and bias. The
-/// allowance of y has the units of (|x| + |mean|) rstd |w|; with a mean that is off by d, the
-/// squares of distances are d^2 larger, of which rstd's has half.
+/// allowance of y has the units of (|x| + |mean|) rstd |w|.
 void layer_norm_reference(const LayerNormOptions& options, HostTensors& tensors);
 
 }  // namespace tilewright

@@ -59,7 +59,7 @@ struct LightningPlan {
 std::int64_t lightning_workspace_bytes(const LightningTensors& tensors);
 
 /// q, k, v and out may lack T (one token each) or, with cu_seqlens, N. Without a workspace tokens
-/// are taken one by one, else long sequences in chunks, with operands of f16.
+/// are taken one by one, else long sequences in chunks, with operands of bf16.
 LightningPlan plan_lightning_attention(const DeviceProperties& device,
                                        const LightningTensors& tensors,
                                        const LightningOptions& options = {},

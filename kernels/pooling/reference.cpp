@@ -2,6 +2,7 @@
 // Means and rows of sequences in float64.
 #include "kernels/pooling/reference.h"
 
+#include "kernels/rows/reference.h"
 #include "tilewright/written.h"
 
 #include <algorithm>
@@ -15,8 +16,7 @@ double normalise(std::span<double> row) {
   double squares = 0;
   for (double x : row)
     squares += x * x;
-  constexpr double kMax = 3.4028235677973366e38;  // the sum is one of f32
-  const double norm = squares > kMax ? INFINITY : std::sqrt(squares);
+  const double norm = std::sqrt(in_f32_range(squares));
   const double length = norm < 1e-12 ? 1e-12 : norm;
   for (double& x : row)
     x /= length;
@@ -67,10 +67,9 @@ void pooling_reference(const PoolingOptions& options, std::int64_t columns, Host
     double together = 0;  // of means that are off, the norm is
     for (double& x : sizes) {
       x *= count == 0 || options.mode != PoolingMode::mean ? 0 : units / count * factor;
-      if (!std::isfinite(x)) x = 0;
       together += x * x;
     }
-    for (std::size_t j = 0; j < width && options.normalize && std::isfinite(row[j]); ++j)
+    for (std::size_t j = 0; j < width && options.normalize; ++j)
       sizes[j] += std::sqrt(together) * std::fabs(row[j]);
   }
   const std::vector<std::int64_t> shape{static_cast<std::int64_t>(sequences), columns};

@@ -170,6 +170,28 @@ TEST_F(QkNormRope, RoundsBetweenIfAsked) {
   EXPECT_EQ(run(rope, {normed[0], normed[1], given[4], given[5]}).front().bytes, rounded.bytes);
 }
 
+TEST_F(QkNormRope, TurnsByAPlainFunction) {
+  const std::vector<Array> given = with_table(heads(f32, {}), 64);  // q, k, positions, cos_sin
+  const std::vector<Array> turned = run(rope, given);
+  std::vector<Buffer> memory;
+  std::vector<View> views;
+  for (const Array& array : given) {
+    memory.emplace_back(device, static_cast<std::int64_t>(array.bytes.size()));
+    memory.back().upload(array.bytes);
+    views.push_back(make_view(memory.back().address(), array.type, array.shape));
+  }
+  tilewright::rope(stream, {.q = views[0],
+                            .k = views[1],
+                            .positions = views[2],
+                            .cos_sin = views[3],
+                            .q_out = views[0],
+                            .k_out = views[1]});
+  stream.synchronize();
+  for (std::size_t i = 0; i < turned.size(); ++i)
+    EXPECT_EQ(download<std::byte>(memory[i]), turned[i].bytes) << turned[i].name;
+  EXPECT_EQ(turned.size(), 2U);
+}
+
 /// The caches after `given`, and slots that skip a token.
 std::vector<Array> with_cache(std::vector<Array> given, const std::string& layout = "nhd",
                               Type index = s64, std::optional<Type> codes = {}) {

@@ -202,6 +202,25 @@ TEST_F(RmsNorm, GivesNanForZerosWithoutEps) {
 
 TEST_F(RmsNorm, LaunchesNothingForNoRows) { run(op, {random("x", bf16, {0, 64})}); }
 
+TEST_F(RmsNorm, RefusesAddressesThatNoKernelCanRead) {
+  Buffer memory(device, 1024);
+  const auto text = [&](std::uint64_t x) {
+    const std::array<std::int64_t, 2> shape{4, 8};
+    try {
+      rms_norm(stream,
+               {.x = make_view(x, f32, shape), .y = make_view(memory.address() + 512, f32, shape)});
+      return std::string("accepted");
+    } catch (const Error& error) {
+      return error.message();
+    }
+  };
+  EXPECT_EQ(text(0), "launch with f32[4,8]: its address is 0; give it memory of the device");
+  EXPECT_EQ(
+      text(memory.address() + 2),
+      "launch with f32[4,8]: its address is no multiple of the element's 4 bytes; give it one "
+      "that is");
+}
+
 TEST_F(RmsNorm, AllowsForProductsThatAreSubnormal) {
   std::vector<double> values = to_doubles(random("x", f32, {8, 256}));
   for (double& value : values)

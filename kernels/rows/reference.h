@@ -18,6 +18,9 @@ struct ReferenceSums {
 };
 ReferenceSums reference_sums(const HostTensors& tensors);
 
+/// x, or infinity: kernels sum in f32, whose range ends there (contract, hard inputs).
+double in_f32_range(double x);
+
 /// y of one row: z / sqrt(mean(z^2) + eps) * (weights + weight_bias), without weights if there are
 /// none. Returns the factor of the row. Pre: y has z's size.
 double reference_rms_norm(std::span<const double> z, std::span<const double> weights, Type x_type,

@@ -235,16 +235,20 @@ class RowNormKernel {
       return {std::nullopt, factor_of(threads_.sum(sums_of(z, add_square())))};
     }
     Value mean = threads_.sum(sums_of(z, add_element())) * one_over_mean_elems();
+    // Elements of accesses beyond the row are 0, which is no distance.
+    const auto distance_of = [&](const Value& element, const Value& column) {
+      return select(column < static_cast<int>(config_.partial), element - mean, 0.0f);
+    };
     std::vector<Value> squares =
         sums_of(z, [&](Var& sum, const Value& element, const Value& column) {
-          Value distance = select(column < static_cast<int>(config_.partial), element - mean, 0.0f);
+          Value distance = distance_of(element, column);
           sum = fma(distance, distance, sum);
         });
     const Value sum = threads_.sum(squares);
     if (!config_.corrected) return {mean, factor_of(sum)};
     const Value distances =
         threads_.sum(sums_of(z, [&](Var& total, const Value& element, const Value& column) {
-          total = total + select(column < static_cast<int>(config_.partial), element - mean, 0.0f);
+          total = total + distance_of(element, column);
         }));
     return {mean, factor_of(corrected(sum, distances))};
   }

@@ -61,6 +61,8 @@ std::vector<PeerRow> read_peers(const std::string& path) {
   std::vector<PeerRow> peers;
   try {
     std::ifstream stream(path, std::ios::binary);
+    if (!stream)
+      throw Error(ErrorKind::user, path + ": cannot be read; name a file of bench/peers");
     const Json file = Json::parse(stream);
     for (const Json& row : file.at("benchmarks")) {
       if (!row.contains("peer_us") || !row.contains("bytes")) continue;

@@ -118,7 +118,10 @@ const Array* written(const HostTensors& tensors, std::string_view output) {
 
 void set_allowance(HostTensors& tensors, std::string_view output,
                    const std::vector<std::int64_t>& shape, std::span<const double> values) {
-  tensors.set(make_array(name_of_allowance(output), f64, shape, values));
+  std::vector<double> finite(values.begin(), values.end());
+  for (double& value : finite)
+    if (!std::isfinite(value)) value = 0;
+  tensors.set(make_array(name_of_allowance(output), f64, shape, finite));
 }
 
 const Array* allowance(const HostTensors& tensors, std::string_view output) {

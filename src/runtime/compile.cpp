@@ -19,8 +19,8 @@ std::string bad_address(const View& view) {
   if (view.address == 0) return "its address is 0; give it memory of the device";
   const int elem = std::max(storage_bits(view.type) / 8, 1);
   if (view.address % static_cast<std::uint64_t>(elem) == 0) return "";
-  return "its address ends in " + std::to_string(view.address % 16) + " of 16 bytes; give it a " +
-         "multiple of the element's " + std::to_string(elem);
+  return "its address is no multiple of the element's " + std::to_string(elem) +
+         " bytes; give it one that is";
 }
 
 }  // namespace

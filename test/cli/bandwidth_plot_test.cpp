@@ -70,6 +70,7 @@ TEST(BandwidthPlot, ReadsTheFilesOfPeers) {
     }
     return std::string("read");
   };
+  EXPECT_EQ(text("none.json"), "none.json: cannot be read; name a file of bench/peers");
   EXPECT_EQ(
       text(results + "operators.json"),
       results + "operators.json: has no rows with peer_us and bytes; bench/peers writes such");

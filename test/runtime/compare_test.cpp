@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Outputs against references: bounds, exactness, NaN.
 #include "tilewright/operator.h"
+#include "tilewright/written.h"
 
+#include <array>
 #include <cmath>
 #include <gtest/gtest.h>
 
@@ -38,6 +40,9 @@ TEST(Compare, AnElementMayHaveAnAllowanceOfItsOwn) {
   EXPECT_EQ(result.wrong, 2);
   EXPECT_EQ(result.first_wrong, 1);
   EXPECT_DOUBLE_EQ(result.bound, 0.52);
+  HostTensors tensors;
+  set_allowance(tensors, "y", {2}, std::array{0.5, INFINITY + 0.0});
+  EXPECT_EQ(to_doubles(*allowance(tensors, "y")), (std::vector<double>{0.5, 0}));
   const Array other = f64({0, 0});
   EXPECT_THROW(compare(f64({1}), f64({1}), {}, NanRule::equal, &other), Error);
 }
