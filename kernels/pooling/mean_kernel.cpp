@@ -23,6 +23,11 @@ class PoolMeanKernel {
     Value work = block_idx().x / c_.splits;
     Value sequence = work / c_.strips;
     Value first_column = work % c_.strips * c_.strip_columns();
+    if (c_.few > 0) {
+      const Value column = first_column + lane_idx() * c_.vector_elems;
+      write_few_rows(hidden, bounds, mask, out, {sequence, column});
+      return;
+    }
     const auto [begin, end] = sequence_of(bounds, c_.bounds, sequence, 32 * c_.warps);
     Value share = (end - begin + (c_.splits - 1)) / c_.splits;
     Value first = begin + share * rank();
@@ -59,6 +64,40 @@ class PoolMeanKernel {
   }
 
  private:
+  struct Place {
+    Value sequence, column;
+  };
+  /// One after the other: wherever the sequence begins, its mean has the same bits.
+  void write_few_rows(const Tensor& hidden, const Tensor& bounds, const std::optional<Tensor>& mask,
+                      const Tensor& out, const Place& to) const {
+    const Value in_columns = to.column < static_cast<int>(c_.columns);
+    const Value rows = to_value(hidden.shape()[0].value()).to(s32);
+    std::vector<Fragment> loaded, masks;
+    for (int row = 0; row < c_.few; ++row) {
+      const Value exists = row < rows;
+      loaded.push_back(load_if(exists && in_columns, hidden(row, to.column), c_.vector_elems));
+      if (mask) masks.push_back(load_if(exists, (*mask)(row), 1));
+    }
+    const auto [begin, end] = sequence_of(bounds, c_.bounds, to.sequence, 32 * c_.warps);
+    Fragment total(f32, c_.vector_elems);
+    for (int e = 0; e < c_.vector_elems; ++e)
+      total[e] = 0.0f;
+    Var count(s32, 0);
+    for (int row = 0; row < c_.few; ++row) {
+      const auto i = static_cast<std::size_t>(row);
+      const Value mine = begin <= row && row < end;
+      const Value counted = mask ? mine && masks[i][0].get().to(s32) != 0 : mine;
+      count = count + select(counted, constant(s32, 1), constant(s32, 0));
+      const Fragment wide = loaded[i].to(f32);
+      for (int e = 0; e < c_.vector_elems; ++e)
+        total[e] = total[e].get() + select(counted, wide[e].get(), 0.0f);
+    }
+    const Value divisor = count.to(f32);
+    for (int e = 0; e < c_.vector_elems && c_.few > 1; ++e)
+      total[e] = select(count == 0, 0.0f, total[e].get() / divisor);
+    store_if(in_columns, out(to.sequence, to.column), total.to(out.type()));
+  }
+
   /// What a thread sums.
   struct Part {
     const Tensor& hidden;

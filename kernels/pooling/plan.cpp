@@ -147,6 +147,16 @@ const char* key_text(SequenceBounds kind) {
   return kind == SequenceBounds::lengths ? " lengths" : "";
 }
 
+int few_rows(std::int64_t rows) {
+  if (rows > MeanConfig::kRowsInFlight) return 0;
+  return static_cast<int>(rows::power_of_two_from(std::max<std::int64_t>(rows, 1)));
+}
+/// Of an access where little is read: what is stored has 16 bytes at most, since threads that each
+/// store two halves of a sector take longer than one row does.
+int elems_of_access(const View& source, int common, const View& out) {
+  return source.type == out.type ? common : std::min(common, 16 / bytes(out.type));
+}
+
 PoolMeanPlan plan_mean(const DeviceProperties& device, const PoolingTensors& t, const View& out,
                        const rows::Caller& caller) {
   PoolMeanPlan plan;
@@ -155,13 +165,17 @@ PoolMeanPlan plan_mean(const DeviceProperties& device, const PoolingTensors& t, 
   plan.mask = t.mask;
   plan.out = out;
   MeanConfig& config = plan.config;
+  config.few = few_rows(t.hidden.shape[0]);
   config.vector_elems = rows::common_vector(t.hidden.type, std::array{plan.hidden});
+  if (config.few > 0) config.vector_elems = elems_of_access(t.hidden, config.vector_elems, out);
   config.columns = out.shape[1];
   config.bounds = kind_of(t);
   config.strips = static_cast<int>(rows::ceil_div(out.shape[1], config.strip_columns()));
   const std::int64_t sequences = out.shape[0];
   const std::int64_t rows_each = t.hidden.shape[0] / std::max<std::int64_t>(sequences, 1);
-  const tune::Config chosen = tune::choose(kSpace, device, {config.strips, sequences, rows_each});
+  const tune::Config chosen =
+      config.few > 0 ? tune::Config{1, 1}
+                     : tune::choose(kSpace, device, {config.strips, sequences, rows_each});
   config.splits = chosen[0];
   config.warps = chosen[1];
   plan.hidden_arg = tensor_arg(plan.hidden, {.extents = 0b01, .strides = 0b01});
@@ -183,7 +197,8 @@ PoolRowsPlan plan_rows(const DeviceProperties& device, const PoolingTensors& t, 
   plan.kind = kind_of(t);
   plan.out = t.out;
   const std::int64_t columns = t.out.shape[1];
-  const int elems = rows::common_vector(source.type, std::array{plan.source, t.out});
+  const int elems = elems_of_access(
+      source, rows::common_vector(source.type, std::array{plan.source, t.out}), t.out);
   const int threads = tune::choose(kRowSpace, device, {elems, columns, t.out.shape[0]})[0];
   plan.shape = rows::make_row_shape(columns, elems, threads, kMaxHeld / elems);
   plan.source_arg = tensor_arg(plan.source, {.extents = 0b01, .strides = 0b01});
@@ -215,9 +230,9 @@ PoolingPlan plan_pooling(const DeviceProperties& device, const PoolingTensors& t
 std::string PoolMeanPlan::key() const {
   return "pooling_mean/3 v=" + std::to_string(config.vector_elems) +
          " s=" + std::to_string(config.splits) + " w=" + std::to_string(config.warps) +
-         " n=" + std::to_string(config.columns) + key_text(config.bounds) + " | " +
-         to_string(hidden_arg) + " | " + to_string(bounds_arg) + " | " + rows::key_text(mask_arg) +
-         " | " + to_string(out_arg);
+         " n=" + std::to_string(config.columns) + " few=" + std::to_string(config.few) +
+         key_text(config.bounds) + " | " + to_string(hidden_arg) + " | " + to_string(bounds_arg) +
+         " | " + rows::key_text(mask_arg) + " | " + to_string(out_arg);
 }
 
 Parameters PoolMeanPlan::parameters() const {

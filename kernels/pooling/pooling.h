@@ -38,6 +38,9 @@ struct MeanConfig {
   int splits = 1;        ///< blocks of a cluster, each with a part of the sequence's rows
   int strips = 1;        ///< of a row
   int warps = 8;         ///< of a block, which take turns at rows
+  /// hidden has no more rows than this, 1, 2, 4 or 8: a warp loads all of them beside the bounds,
+  /// and counts those of its sequence; 0: it has more.
+  int few = 0;
   std::int64_t columns = 0;
   SequenceBounds bounds = SequenceBounds::starts;
   static constexpr int kRowsInFlight = 8;

@@ -117,6 +117,43 @@ TEST_F(Pooling, LeavesOutMaskedRowsAndWhatIsInThem) {
   }
 }
 
+/// Up to eight rows are all loaded, and counted where they are the sequence's.
+TEST_F(Pooling, TakesMeansOfFewRows) {
+  for (std::int64_t t : {1, 3, 8, 9}) {
+    const double end = static_cast<double>(t);
+    for (Type type : {bf16, f16, f32}) {
+      for (const char* out : {"f32", "as_hidden"}) {
+        const Array hidden = random("hidden", type, {t, 300});
+        run(op, {hidden, bounds({0, end})}, {{"out_type", out}});
+        if (t == 1) continue;
+        run(op, {hidden, bounds({0, end - 1, end})}, {{"out_type", out}, {"normalize", "true"}});
+        run(op, {hidden, lengths({1, end - 1})}, {{"out_type", out}, {"dims", "77"}});
+      }
+    }
+    run(op, {random("hidden", bf16, {t, 301}), bounds({0, end})}, {}, {.row_padding = 3});
+    std::vector<double> keep(static_cast<std::size_t>(t), 1);
+    keep[0] = 0;
+    for (Type type : {u8, s32}) {
+      run(op,
+          {random("hidden", f32, {t, 8}), bounds({0, end}), make_array("mask", type, {t}, keep)});
+    }
+  }
+}
+
+TEST_F(Pooling, GivesASequenceOfFewRowsTheSameBitsWhereverItBegins) {
+  const Array three = random("hidden", f32, {3, 40});
+  const Array first = run(op, {three, bounds({0, 3})}).front();
+  for (std::int64_t before = 1; before <= 5; ++before) {
+    const Array others = random("hidden", f32, {before, 40}, 3, 7);
+    Array all = make_array("hidden", f32, {before + 3, 40});
+    all.bytes = others.bytes;
+    all.bytes.insert(all.bytes.end(), three.bytes.begin(), three.bytes.end());
+    const double start = static_cast<double>(before);
+    const Array pooled = run(op, {all, bounds({0, start, start + 3})}).front();
+    EXPECT_EQ(row(pooled, 1), row(first, 0)) << before;
+  }
+}
+
 /// A running sum over the batch would lose the small sequence after the large one.
 TEST_F(Pooling, KeepsSmallSequencesBesideLargeOnes) {
   std::vector<double> values(std::size_t{64} * 8, 1e4);

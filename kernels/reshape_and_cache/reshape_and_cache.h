@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/reshape_and_cache/cache_pages.h"
+#include "kernels/rows/row_tile.h"
 #include "tilewright/operator.h"
 #include "tilewright/trace.h"
 
@@ -27,30 +28,25 @@ struct CacheWrite {
 };
 using CacheWriteTensors = CacheWrite<View>;
 
-/// Keys or values: heads, and how a thread takes part.
+/// Keys or values: heads, and how blocks take part. Heads that lie side by side in the tokens and
+/// in the cache count as one.
 struct CachePart {
   int heads = 0, d = 0;
-  int vector_elems = 8;  ///< of an access
+  rows::RowTile tile;  ///< of tokens and the elements of all heads
   bool converts = false;
   friend bool operator==(const CachePart&, const CachePart&) = default;
-  int accesses() const { return heads * d / vector_elems; }  ///< of a token
+  std::int64_t columns() const { return std::int64_t{heads} * d; }
 };
 
-/// The specialisation besides the facts of the arguments.
-struct CacheWriteConfig {
-  std::array<CachePart, 2> parts;  ///< keys, values
-  bool wide_index = false;         ///< accesses are counted in s64
-  int threads = 128;
-  int turns = 1;  ///< accesses of a thread
-  friend bool operator==(const CacheWriteConfig&, const CacheWriteConfig&) = default;
-};
+/// The specialisation besides the facts of the arguments: keys, values. As many rows in a tile of
+/// either.
+using CacheWriteConfig = std::array<CachePart, 2>;
 
 struct ReshapeAndCachePlan {
   CacheWriteConfig config;
-  CacheWriteTensors tensors;  ///< caches paged(), bits where they are copied
+  CacheWriteTensors tensors;  ///< caches paged(), bits where they are copied, heads as the parts'
   CacheWrite<TensorArg> args;
-  LaunchConfig launch;
-  std::int32_t key_blocks = 0;  ///< the first blocks, the others take the values
+  LaunchConfig launch;  ///< grid.z: keys, values
 
   std::string key() const;
   Traced trace(ptx::Target target) const;

@@ -43,9 +43,13 @@ class RowNormKernel {
       run_early();
       return;
     }
-    if_(block_idx().x < row_blocks, [&] { run_early(); }).else_([&] {
+    const auto pad = [&] {
       writer_->pad(rows_,
                    (block_idx().x - row_blocks) * config_.row.threads() + linear_thread_idx());
+    };
+    if_(block_idx().x < row_blocks, [&] { run_early(); }).else_([&] {
+      if (config_.row.parts == 1) return pad();
+      if_(block_idx().y == 0, pad);
     });
   }
 
@@ -111,10 +115,10 @@ class RowNormKernel {
     if (writer_) {
       const Operands operands = is_late() ? load_operands() : early;
       rows::Row y;
-      for (int j = 0; j < config_.row.vectors; ++j)
+      for (int j = 0; j < static_cast<int>(z.size()); ++j)
         y.push_back(normalised(z, j, operands, moments));
       if_(active, [&] {
-        for (int j = 0; j < config_.row.vectors; ++j)
+        for (int j = 0; j < static_cast<int>(y.size()); ++j)
           store_number(row, j, y[static_cast<std::size_t>(j)]);
         store_factor(row, moments);
       });
@@ -144,10 +148,10 @@ class RowNormKernel {
 
   /// Every thread of the block takes part.
   void write_codes(const Value& row, const Value& active, const rows::Row& y) const {
-    RowPart part{row, threads_.column(0), {}, {}, config_.row.threads_per_row};
-    for (int j = 0; j < config_.row.vectors; ++j) {
-      part.inside.push_back(active && threads_.inside(j));
-      part.numbers.push_back(writer_->rounded(y[static_cast<std::size_t>(j)]));
+    RowPart part{row, own_.column(0), {}, {}, config_.row.threads_per_row};
+    for (std::size_t j = 0; j < y.size(); ++j) {
+      part.inside.push_back(active && own_.inside(static_cast<int>(j)));
+      part.numbers.push_back(writer_->rounded(y[j]));
     }
     std::optional<Value> largest;
     if (writer_->needs_largest_of_row())

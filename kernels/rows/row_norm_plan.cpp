@@ -187,7 +187,14 @@ std::int64_t operand_count(const RowNormTensors& t) {
 /// Whether blocks may share a row: in place one would read what another has written, and
 /// residual_out is written once.
 bool blocks_read_what_none_writes(const RowNormTensors& t) {
-  return !t.residual && t.y && !overlap(t.x, *t.y);
+  return !t.residual && (!t.y || !overlap(t.x, *t.y));
+}
+
+rows::RowOutput output_of(const RowNormPlan& plan) {
+  if (!plan.quant) return rows::RowOutput::numbers;
+  const bool apart = plan.quant->config.coding.format != QuantFormat::fp8_token &&
+                     blocks_read_what_none_writes(plan.tensors);
+  return apart ? rows::RowOutput::codes_of_parts : rows::RowOutput::codes;
 }
 
 void choose_rows(RowNormPlan& plan, const DeviceProperties& device) {
@@ -201,9 +208,8 @@ void choose_rows(RowNormPlan& plan, const DeviceProperties& device) {
     plan.config.corrected = summed == f32 || plan.config.rounding == SumRounding::keep_f32;
     plan.config.merged = rows::choose_merged(device, key) && !plan.config.corrected;
   }
-  const rows::RowBlocks blocks = rows::choose_row_blocks(
-      plan.op, plan.quant ? rows::RowOutput::codes : rows::RowOutput::numbers, device, key,
-      rows::row_count(x));
+  const rows::RowBlocks blocks =
+      rows::choose_row_blocks(plan.op, output_of(plan), device, key, rows::row_count(x));
   plan.config.row = blocks.shape;
   if (!blocks_read_what_none_writes(plan.tensors)) plan.config.row.parts = 1;
   plan.config.weights = blocks.weights;

@@ -25,6 +25,7 @@ constexpr std::array kNoOrYes{0, 1};
 constexpr std::array kWeightLoads{0, 1, 2};  // of WeightLoads
 constexpr std::array kResident{0, 4};
 constexpr std::array kParts{1, 2, 4};
+constexpr std::array kPartsOfCodes{1, 2, 4, 7, 8};
 
 constexpr std::array<tune::KeySpec, 3> kRowKeys{{{"bits"}, {"h"}, {"access"}}};
 constexpr std::array<tune::Knob, 1> kMergedKnobs{{{"merged", kNoOrYes}}};
@@ -36,6 +37,12 @@ constexpr std::array<tune::Knob, 6> kBlocksKnobs{{{"threads", kThreads},
                                                   {"late", kWeightLoads},
                                                   {"resident", kResident},
                                                   {"parts", kParts}}};
+constexpr std::array<tune::Knob, 6> kCodePartsKnobs{{{"threads", kThreads},
+                                                     {"rows", kRows},
+                                                     {"turns", kTurns},
+                                                     {"late", kWeightLoads},
+                                                     {"resident", kResident},
+                                                     {"parts", kPartsOfCodes}}};
 constexpr std::array<tune::Reducible, 2> kReducible{{{"T", 67}, {"V", 1000}}};
 
 std::int64_t accesses_of(const tune::Key& key) { return ceil_div(key[1], key[2]); }
@@ -92,21 +99,26 @@ tune::Config standard_number_blocks(const DeviceProperties& device, const tune::
   return config;
 }
 
-/// With very few rows one multiprocessor would do all of a long one: instead four blocks each read
-/// it, and write a quarter of it, one access a thread. On an H200 plain CUDA kernels took 2.01 us
-/// so for one row of 8192 bf16, and 2.26 us with one block of 256 or 512 threads; a row of 4096
-/// gained nothing.
-tune::Config standard_part_blocks(const DeviceProperties& device, const tune::Key& key) {
-  constexpr int kBlocksOfRow = 4;
-  constexpr std::int64_t kWorthParts = 640;  // accesses
+constexpr int kBlocksOfRow = 4;  // that share it, each with an access a thread
+bool leave_room_for_parts(const DeviceProperties& device, std::int64_t rows) {
+  return 2 * rows * kBlocksOfRow <= device.sm_count;
+}
+tune::Config shared_row(const tune::Key& key) {
   const auto [bits, h, access, operands, rows, f, g, i] = key;
-  const std::int64_t accesses = accesses_of(key);
-  const std::int64_t threads = ceil_div(ceil_div(accesses, kBlocksOfRow), kWarp) * kWarp;
-  const bool few = 2 * rows * kBlocksOfRow <= device.sm_count;
-  if (!few || accesses < kWorthParts || threads > kMaxThreads)
-    return standard_number_blocks(device, key);
+  const std::int64_t threads = ceil_div(ceil_div(accesses_of(key), kBlocksOfRow), kWarp) * kWarp;
   const WeightLoads weights = operands > 1 ? WeightLoads::early : WeightLoads::free;
   return {static_cast<int>(threads), 1, 1, static_cast<int>(weights), 0, kBlocksOfRow};
+}
+
+/// With very few rows one multiprocessor would do all of a long one: instead four blocks each read
+/// it, and write a quarter of it. On an H200 plain CUDA kernels took 2.01 us so for one row of 8192
+/// bf16, and 2.26 us with one block of 256 or 512 threads; a row of 4096 gained nothing.
+tune::Config standard_part_blocks(const DeviceProperties& device, const tune::Key& key) {
+  constexpr std::int64_t kWorthParts = 640;  // accesses
+  const auto [bits, h, access, operands, rows, f, g, i] = key;
+  const bool worth = leave_room_for_parts(device, rows) && accesses_of(key) >= kWorthParts;
+  const tune::Config shared = shared_row(key);
+  return worth && shared[0] <= kMaxThreads ? shared : standard_number_blocks(device, key);
 }
 
 /// Idle lanes issue as many instructions as others, which is what limits codes: as few of them as
@@ -139,6 +151,17 @@ tune::Config standard_code_blocks(const DeviceProperties& device, const tune::Ke
   config[0] = code_threads(accesses);
   if (operands > 1) config[3] = static_cast<int>(WeightLoads::early);
   return config;
+}
+
+/// Codes take more instructions than numbers: shorter rows are worth being shared, too.
+bool share_codes(const tune::Key& key) {
+  constexpr std::int64_t kVeryFewRows = 16, kWorthParts = 256;
+  return key[4] <= kVeryFewRows && accesses_of(key) >= kWorthParts && !is_looped(key);
+}
+tune::Config standard_code_parts(const DeviceProperties& device, const tune::Key& key) {
+  const tune::Config shared = shared_row(key);
+  const bool fits = leave_room_for_parts(device, key[4]) && shared[0] <= kMaxThreads;
+  return fits ? shared : standard_code_blocks(device, key);
 }
 
 /// A warp's part of a row takes a power of two of its lanes.
@@ -200,22 +223,30 @@ constexpr tune::Space part_blocks_space(std::string_view name) {
   return {name, kBlocksKeys, kBlocksKnobs, standard_part_blocks, valid_part_blocks, kReducible};
 }
 
+/// Of codes of very few rows.
+constexpr tune::Space code_parts_space(std::string_view name) {
+  return {name, kBlocksKeys, kCodePartsKnobs, standard_code_parts, valid_part_blocks, kReducible};
+}
+
 /// The spaces of an operator.
 struct Spaces {
   std::string_view op;
-  tune::Space blocks, code_blocks;
+  tune::Space blocks, code_blocks, code_parts;
 };
 constexpr Spaces kRmsNorm{"rms_norm", part_blocks_space("rms_norm.blocks"),
-                          blocks_space("rms_norm.code_blocks", standard_code_blocks)};
+                          blocks_space("rms_norm.code_blocks", standard_code_blocks),
+                          code_parts_space("rms_norm.code_parts")};
 constexpr Spaces kFusedAdd{"fused_add_rms_norm",
                            blocks_space("fused_add_rms_norm.blocks", standard_number_blocks),
-                           blocks_space("fused_add_rms_norm.code_blocks", standard_blocks)};
+                           blocks_space("fused_add_rms_norm.code_blocks", standard_blocks),
+                           kRmsNorm.code_parts};  // never: blocks share no sum
 constexpr Spaces kLayerNorm{"layer_norm", part_blocks_space("layer_norm.blocks"),
-                            blocks_space("layer_norm.code_blocks", standard_code_blocks)};
+                            blocks_space("layer_norm.code_blocks", standard_code_blocks),
+                            code_parts_space("layer_norm.code_parts")};
 /// Rows that embedding gathers; it has no codes.
 constexpr Spaces kEmbedding{"embedding",
                             blocks_space("embedding.norm_blocks", standard_number_blocks),
-                            kRmsNorm.code_blocks};
+                            kRmsNorm.code_blocks, kRmsNorm.code_parts};
 constexpr tune::Space kMerged{"layer_norm", kRowKeys,     kMergedKnobs,
                               unmerged,     valid_merged, kReducible};
 
@@ -238,8 +269,11 @@ RowBlocks choose_row_blocks(std::string_view op, RowOutput output, const DeviceP
                             const RowKey& key, std::int64_t rows) {
   const Spaces& spaces = spaces_of(op);
   const tune::Key of_blocks{key.bits, key.h, key.access, key.operands, rows};
-  const tune::Config config = tune::choose(
-      output == RowOutput::codes ? spaces.code_blocks : spaces.blocks, device, of_blocks);
+  const bool shared = output == RowOutput::codes_of_parts && share_codes(of_blocks);
+  const tune::Space& space = output == RowOutput::numbers ? spaces.blocks
+                             : shared                     ? spaces.code_parts
+                                                          : spaces.code_blocks;
+  const tune::Config config = tune::choose(space, device, of_blocks);
   RowBlocks blocks{{}, static_cast<WeightLoads>(config[3]), config[4]};
   blocks.shape = {.h = key.h,
                   .vector_elems = static_cast<int>(key.access),

@@ -27,7 +27,11 @@ struct RowBlocks {
 };
 
 /// What a norm writes of a row: rows of codes have records of their own.
-enum class RowOutput : std::uint8_t { numbers, codes };
+enum class RowOutput : std::uint8_t {
+  numbers,
+  codes,
+  codes_of_parts  ///< several blocks may share a row: no scale needs all of it
+};
 
 /// `op` is rms_norm, fused_add_rms_norm, layer_norm or embedding: each has records of its own.
 RowBlocks choose_row_blocks(std::string_view op, RowOutput output, const DeviceProperties& device,

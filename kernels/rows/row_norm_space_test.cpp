@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <gtest/gtest.h>
 #include <string_view>
+#include <utility>
 
 namespace tilewright {
 namespace {
@@ -83,6 +84,23 @@ TEST(RowNormSpace, FourBlocksShareALongRowOfVeryFew) {
     EXPECT_EQ(blocks_of("rms_norm", c.h, 1, rows::RowOutput::codes).shape.parts, 1) << c.h;
     EXPECT_EQ(blocks_of("fused_add_rms_norm", c.h, 1).shape.parts, 1) << c.h;
     EXPECT_EQ(blocks_of("embedding", c.h, 1).shape.parts, 1) << c.h;
+  }
+}
+
+TEST(RowNormSpace, CodesOfPartsShareRowsOfVeryFew) {
+  const auto shape_of = [](std::string_view op, std::int64_t h, std::int64_t rows) {
+    return blocks_of(op, h, rows, rows::RowOutput::codes_of_parts).shape;
+  };
+  for (const std::string_view op : {"rms_norm", "layer_norm"}) {
+    EXPECT_EQ(shape_of(op, 2048, 16).threads_per_row, 64) << op;
+    EXPECT_EQ(shape_of(op, 7168, 1).threads_per_row, 224) << op;
+    EXPECT_EQ(shape_of(op, 7168, 16).parts, 4) << op;
+    EXPECT_EQ(shape_of(op, 2040, 1).parts, 1) << op;
+    for (const auto& [h, rows] : {std::pair{7168, 17}, {1024, 1}, {131072, 1}}) {
+      const rows::RowShape whole = blocks_of(op, h, rows, rows::RowOutput::codes).shape;
+      EXPECT_EQ(shape_of(op, h, rows), whole) << op << " " << h << " " << rows;
+      EXPECT_EQ(whole.parts, 1) << op << " " << h << " " << rows;
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstddef>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -41,19 +42,21 @@ class RowParts : public OperatorTest {
 
   static tune::Lookup blocks_lookup(const tune::Watch& watch) {
     for (const tune::Lookup& lookup : watch.lookups())
-      if (lookup.space->name.ends_with(".blocks")) return lookup;
+      if (lookup.space->name.ends_with(".blocks") || lookup.space->name.ends_with(".code_parts"))
+        return lookup;
     ADD_FAILURE() << "nothing looks up blocks";
     return {};
   }
 
   /// Each configuration with parts gives the bits of one block, which are right.
   void expect_same_bits(const Operator& op, const std::vector<Array>& inputs,
-                        const Options& options = {}, Placement placement = {}) {
+                        const Options& options = {}, Placement placement = {},
+                        std::initializer_list<int> counts = {1, 2, 4}) {
     const tune::Watch watch;
     const std::vector<Array> expected = run(op, inputs, options, placement);
     const tune::Lookup lookup = blocks_lookup(watch);
     ASSERT_NE(lookup.space, nullptr);
-    for (int parts : {2, 4}) {
+    for (int parts : counts) {
       const std::vector<tune::Config> configs = configs_of(lookup, parts);
       EXPECT_FALSE(configs.empty()) << op.schema.name << " " << parts;
       for (const tune::Config& config : configs) {
@@ -122,6 +125,36 @@ TEST_F(RowParts, TakeStridesAndAlignments) {
   for (const Placement placement : {Placement{.row_padding = 8}, {.row_padding = 1}})
     expect_same_bits(rms, inputs(bf16, 3, 5120), {}, placement);
   expect_same_bits(layer, with_bias(inputs(bf16, 2, 5120)), {}, {.offset_elems = 1});
+}
+
+TEST_F(RowParts, GiveTheBitsOfOneBlockInCodes) {
+  const auto with_scale = [](const std::string& quant, std::vector<Array> given) {
+    if (quant == "nvfp4")
+      given.push_back(make_array("encode_scale", f32, {1}, std::vector<double>{100}));
+    return given;
+  };
+  for (const std::string quant : {"fp8_block", "mxfp8", "mxfp4", "nvfp4"}) {
+    SCOPED_TRACE(quant);
+    expect_same_bits(rms, with_scale(quant, inputs(bf16, 2, 7168)), {{"quant", quant}}, {},
+                     {1, 4, 7});
+    expect_same_bits(layer, with_scale(quant, with_bias(inputs(bf16, 3, 4096))),
+                     {{"quant", quant}});
+  }
+  // The scales of 128 rows are padded, and those of a row, too.
+  for (const std::string quant : {"mxfp8", "nvfp4"}) {
+    expect_same_bits(rms, with_scale(quant, inputs(f16, 5, 7200)),
+                     {{"quant", quant}, {"scale_layout", "swizzle_128x4"}});
+  }
+  expect_same_bits(rms, inputs(bf16, 3, 7168),
+                   {{"quant", "fp8_block"}, {"scale_layout", "column_tma"}});
+}
+
+/// Their scale is of the whole row.
+TEST_F(RowParts, AreNotTakenByCodesOfAToken) {
+  const tune::Watch watch;
+  run(rms, inputs(bf16, 1, 7168), {{"quant", "fp8_token"}});
+  for (const tune::Lookup& lookup : watch.lookups())
+    EXPECT_EQ(lookup.space->name, "rms_norm.code_blocks");
 }
 
 /// A block would read what another has written.

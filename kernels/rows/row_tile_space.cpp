@@ -15,7 +15,7 @@ constexpr std::array kOne{1};
 constexpr std::array kAccesses{1, 2, 4, 8};
 constexpr std::array<tune::Knob, 2> kSingle{{{"threads", kThreads}, {"accesses", kOne}}};
 constexpr std::array<tune::Knob, 2> kSeveral{{{"threads", kThreads}, {"accesses", kAccesses}}};
-constexpr std::array kElems{1, 2, 4, 8, 16};
+constexpr std::array kElems{1, 2, 4, 8, 16, 32};
 constexpr std::array<tune::Knob, 2> kNarrowed{{{"threads", kThreads}, {"elems", kElems}}};
 constexpr std::array<tune::Reducible, 2> kReducible{{{"T", 67}, {"V", 1000}}};
 
@@ -50,8 +50,9 @@ tune::Config standard_several(const DeviceProperties& device, const tune::Key& k
   return {kBlock, whole && blocks > kManyBlocks * device.sm_count ? 2 : 1};
 }
 
-/// Where there are few elements a thread's instructions are what takes long, one after the other:
-/// more threads have fewer each, up to 4 blocks for every multiprocessor (measured on an H200).
+/// Elements of a thread. Where there are few its instructions are what takes long, one after the
+/// other: more threads have fewer each, up to 4 blocks for every multiprocessor (measured on an
+/// H200). Where the alignment leaves narrow accesses it has several.
 tune::Config standard_narrowed(const DeviceProperties& device, const tune::Key& key) {
   constexpr int kLeastAccessBits = 32, kBlock = 128, kBlocks = 4;
   const auto [bits, access, columns, rows, e, f, g, h] = key;
@@ -59,6 +60,7 @@ tune::Config standard_narrowed(const DeviceProperties& device, const tune::Key& 
   std::int64_t elems = access;
   while (elems * bits > kLeastAccessBits && ceil_div(columns, elems / 2) * rows <= threads)
     elems /= 2;
+  if (elems == access) elems *= narrow_accesses(device, key);
   return {kBlock, static_cast<int>(elems)};
 }
 
@@ -74,8 +76,13 @@ bool valid(const DeviceProperties&, const tune::Key& key, const tune::Config& co
 }
 
 bool valid_narrowed(const DeviceProperties&, const tune::Key& key, const tune::Config& config) {
+  constexpr int kMostBytes = 64;  // of a thread that has several accesses
   const auto [threads, elems, c, d, e, f, g, h] = config;
-  return valid_threads(threads) && elems >= 1 && key[1] % elems == 0;
+  if (!valid_threads(threads) || elems < 1) return false;
+  if (elems <= key[1]) return key[1] % elems == 0;
+  const std::int64_t accesses = elems / key[1];
+  return elems % key[1] == 0 && elems * key[0] <= kMostBytes * 8 &&
+         (accesses - 1) * key[1] < key[2];
 }
 
 }  // namespace
@@ -97,8 +104,8 @@ RowTile choose_row_tile(const tune::Space& space, const DeviceProperties& device
   const tune::Key key{bits(matrix.type), vector_elems, matrix.shape[1], matrix.shape[0]};
   const tune::Config config = tune::choose(space, device, key);
   if (space.knobs.data() == kNarrowed.data()) {
-    const int accesses = config[1] == vector_elems ? narrow_accesses(device, key) : 1;
-    return make_row_tile(matrix, config[1], config[0], accesses);
+    const int of_access = std::min(config[1], vector_elems);
+    return make_row_tile(matrix, of_access, config[0], config[1] / of_access);
   }
   return make_row_tile(matrix, vector_elems, config[0], config[1]);
 }
