@@ -89,8 +89,8 @@ RowNormConfig choose_gather_norm(const DeviceProperties& device, const RowGather
   while (h % access != 0)
     access /= 2;
   const rows::RowKey key{bits(normed), h, access, t.w ? 2 : 1};
-  const rows::RowBlocks blocks =
-      rows::choose_row_blocks("embedding", rows::RowOutput::numbers, device, key, t.out.shape[0]);
+  const rows::RowBlocks blocks = rows::choose_row_blocks(
+      "embedding", rows::RowOutput::numbers, rows::RowSharing::never, device, key, t.out.shape[0]);
   RowNormConfig config;
   config.row = blocks.shape;
   config.partial = h;

@@ -184,17 +184,14 @@ std::int64_t operand_count(const RowNormTensors& t) {
   return count;
 }
 
-/// Whether blocks may share a row: in place one would read what another has written, and
-/// residual_out is written once.
-bool blocks_read_what_none_writes(const RowNormTensors& t) {
-  return !t.residual && (!t.y || !overlap(t.x, *t.y));
-}
-
-rows::RowOutput output_of(const RowNormPlan& plan) {
-  if (!plan.quant) return rows::RowOutput::numbers;
-  const bool apart = plan.quant->config.coding.format != QuantFormat::fp8_token &&
-                     blocks_read_what_none_writes(plan.tensors);
-  return apart ? rows::RowOutput::codes_of_parts : rows::RowOutput::codes;
+/// Blocks may share a row but in place, where one would read what another has written, and but
+/// where a scale needs all of the row.
+rows::RowSharing sharing_of(const RowNormPlan& plan) {
+  const RowNormTensors& t = plan.tensors;
+  const bool in_place =
+      (t.y && overlap(t.x, *t.y)) || (t.residual_out && overlap(*t.residual, *t.residual_out));
+  const bool of_rows = plan.quant && plan.quant->config.coding.format == QuantFormat::fp8_token;
+  return in_place || of_rows ? rows::RowSharing::never : rows::RowSharing::allowed;
 }
 
 void choose_rows(RowNormPlan& plan, const DeviceProperties& device) {
@@ -208,10 +205,10 @@ void choose_rows(RowNormPlan& plan, const DeviceProperties& device) {
     plan.config.corrected = summed == f32 || plan.config.rounding == SumRounding::keep_f32;
     plan.config.merged = rows::choose_merged(device, key) && !plan.config.corrected;
   }
+  const rows::RowOutput output = plan.quant ? rows::RowOutput::codes : rows::RowOutput::numbers;
   const rows::RowBlocks blocks =
-      rows::choose_row_blocks(plan.op, output_of(plan), device, key, rows::row_count(x));
+      rows::choose_row_blocks(plan.op, output, sharing_of(plan), device, key, rows::row_count(x));
   plan.config.row = blocks.shape;
-  if (!blocks_read_what_none_writes(plan.tensors)) plan.config.row.parts = 1;
   plan.config.weights = blocks.weights;
   plan.config.resident = blocks.resident;
 }

@@ -24,8 +24,8 @@ constexpr std::array kTurns{1, 4};
 constexpr std::array kNoOrYes{0, 1};
 constexpr std::array kWeightLoads{0, 1, 2};  // of WeightLoads
 constexpr std::array kResident{0, 4};
-constexpr std::array kParts{1, 2, 4};
-constexpr std::array kPartsOfCodes{1, 2, 4, 7, 8};
+constexpr std::array kWhole{1};
+constexpr std::array kParts{1, 2, 4, 7, 8};
 
 constexpr std::array<tune::KeySpec, 3> kRowKeys{{{"bits"}, {"h"}, {"access"}}};
 constexpr std::array<tune::Knob, 1> kMergedKnobs{{{"merged", kNoOrYes}}};
@@ -36,13 +36,13 @@ constexpr std::array<tune::Knob, 6> kBlocksKnobs{{{"threads", kThreads},
                                                   {"turns", kTurns},
                                                   {"late", kWeightLoads},
                                                   {"resident", kResident},
-                                                  {"parts", kParts}}};
-constexpr std::array<tune::Knob, 6> kCodePartsKnobs{{{"threads", kThreads},
-                                                     {"rows", kRows},
-                                                     {"turns", kTurns},
-                                                     {"late", kWeightLoads},
-                                                     {"resident", kResident},
-                                                     {"parts", kPartsOfCodes}}};
+                                                  {"parts", kWhole}}};
+constexpr std::array<tune::Knob, 6> kPartsKnobs{{{"threads", kThreads},
+                                                 {"rows", kRows},
+                                                 {"turns", kTurns},
+                                                 {"late", kWeightLoads},
+                                                 {"resident", kResident},
+                                                 {"parts", kParts}}};
 constexpr std::array<tune::Reducible, 2> kReducible{{{"T", 67}, {"V", 1000}}};
 
 std::int64_t accesses_of(const tune::Key& key) { return ceil_div(key[1], key[2]); }
@@ -113,7 +113,7 @@ tune::Config shared_row(const tune::Key& key) {
 /// With very few rows one multiprocessor would do all of a long one: instead four blocks each read
 /// it, and write a quarter of it. On an H200 plain CUDA kernels took 2.01 us so for one row of 8192
 /// bf16, and 2.26 us with one block of 256 or 512 threads; a row of 4096 gained nothing.
-tune::Config standard_part_blocks(const DeviceProperties& device, const tune::Key& key) {
+tune::Config standard_parts(const DeviceProperties& device, const tune::Key& key) {
   constexpr std::int64_t kWorthParts = 640;  // accesses
   const auto [bits, h, access, operands, rows, f, g, i] = key;
   const bool worth = leave_room_for_parts(device, rows) && accesses_of(key) >= kWorthParts;
@@ -154,14 +154,16 @@ tune::Config standard_code_blocks(const DeviceProperties& device, const tune::Ke
 }
 
 /// Codes take more instructions than numbers: shorter rows are worth being shared, too.
-bool share_codes(const tune::Key& key) {
-  constexpr std::int64_t kVeryFewRows = 16, kWorthParts = 256;
-  return key[4] <= kVeryFewRows && accesses_of(key) >= kWorthParts && !is_looped(key);
-}
 tune::Config standard_code_parts(const DeviceProperties& device, const tune::Key& key) {
   const tune::Config shared = shared_row(key);
   const bool fits = leave_room_for_parts(device, key[4]) && shared[0] <= kMaxThreads;
   return fits ? shared : standard_code_blocks(device, key);
+}
+
+/// Where a search may find that blocks shall share rows.
+bool may_have_parts(const tune::Key& key) {
+  constexpr std::int64_t kSomeRows = 64, kLeastAccesses = 256;
+  return key[4] <= kSomeRows && accesses_of(key) >= kLeastAccesses && !is_looped(key);
 }
 
 /// A warp's part of a row takes a power of two of its lanes.
@@ -192,8 +194,7 @@ bool valid_blocks(const DeviceProperties&, const tune::Key& key, const tune::Con
 }
 
 /// Parts are whole accesses of the threads of a block with one row.
-bool valid_part_blocks(const DeviceProperties& device, const tune::Key& key,
-                       const tune::Config& config) {
+bool valid_parts(const DeviceProperties& device, const tune::Key& key, const tune::Config& config) {
   constexpr std::size_t kPartsKnob = 5;
   const int threads = config[0], parts = config[kPartsKnob];
   tune::Config whole = config;
@@ -218,35 +219,33 @@ using Standard = decltype(tune::Space::standard);
 constexpr tune::Space blocks_space(std::string_view name, Standard standard) {
   return {name, kBlocksKeys, kBlocksKnobs, standard, valid_blocks, kReducible};
 }
-/// Of rows that several blocks may share: what the blocks read, none of them writes.
-constexpr tune::Space part_blocks_space(std::string_view name) {
-  return {name, kBlocksKeys, kBlocksKnobs, standard_part_blocks, valid_part_blocks, kReducible};
-}
-
-/// Of codes of very few rows.
-constexpr tune::Space code_parts_space(std::string_view name) {
-  return {name, kBlocksKeys, kCodePartsKnobs, standard_code_parts, valid_part_blocks, kReducible};
+/// Of few rows that several blocks may share: what the blocks read, none of them writes.
+constexpr tune::Space parts_space(std::string_view name, Standard standard) {
+  return {name, kBlocksKeys, kPartsKnobs, standard, valid_parts, kReducible};
 }
 
 /// The spaces of an operator.
 struct Spaces {
   std::string_view op;
-  tune::Space blocks, code_blocks, code_parts;
+  tune::Space blocks, code_blocks, parts, code_parts;
 };
-constexpr Spaces kRmsNorm{"rms_norm", part_blocks_space("rms_norm.blocks"),
+constexpr Spaces kRmsNorm{"rms_norm", blocks_space("rms_norm.blocks", standard_number_blocks),
                           blocks_space("rms_norm.code_blocks", standard_code_blocks),
-                          code_parts_space("rms_norm.code_parts")};
+                          parts_space("rms_norm.parts", standard_parts),
+                          parts_space("rms_norm.code_parts", standard_code_parts)};
 constexpr Spaces kFusedAdd{"fused_add_rms_norm",
                            blocks_space("fused_add_rms_norm.blocks", standard_number_blocks),
                            blocks_space("fused_add_rms_norm.code_blocks", standard_blocks),
-                           kRmsNorm.code_parts};  // never: blocks share no sum
-constexpr Spaces kLayerNorm{"layer_norm", part_blocks_space("layer_norm.blocks"),
+                           parts_space("fused_add_rms_norm.parts", standard_parts),
+                           parts_space("fused_add_rms_norm.code_parts", standard_code_parts)};
+constexpr Spaces kLayerNorm{"layer_norm", blocks_space("layer_norm.blocks", standard_number_blocks),
                             blocks_space("layer_norm.code_blocks", standard_code_blocks),
-                            code_parts_space("layer_norm.code_parts")};
-/// Rows that embedding gathers; it has no codes.
+                            parts_space("layer_norm.parts", standard_parts),
+                            parts_space("layer_norm.code_parts", standard_code_parts)};
+/// Rows that embedding gathers; it has no codes, and no parts.
 constexpr Spaces kEmbedding{"embedding",
                             blocks_space("embedding.norm_blocks", standard_number_blocks),
-                            kRmsNorm.code_blocks, kRmsNorm.code_parts};
+                            kRmsNorm.code_blocks, kRmsNorm.parts, kRmsNorm.code_parts};
 constexpr tune::Space kMerged{"layer_norm", kRowKeys,     kMergedKnobs,
                               unmerged,     valid_merged, kReducible};
 
@@ -265,14 +264,14 @@ int max_accesses(std::int64_t operands, std::int64_t access_bits) {
   return static_cast<int>((operands > 2 ? 4 : 8) * narrower);
 }
 
-RowBlocks choose_row_blocks(std::string_view op, RowOutput output, const DeviceProperties& device,
-                            const RowKey& key, std::int64_t rows) {
+RowBlocks choose_row_blocks(std::string_view op, RowOutput output, RowSharing sharing,
+                            const DeviceProperties& device, const RowKey& key, std::int64_t rows) {
   const Spaces& spaces = spaces_of(op);
   const tune::Key of_blocks{key.bits, key.h, key.access, key.operands, rows};
-  const bool shared = output == RowOutput::codes_of_parts && share_codes(of_blocks);
-  const tune::Space& space = output == RowOutput::numbers ? spaces.blocks
-                             : shared                     ? spaces.code_parts
-                                                          : spaces.code_blocks;
+  const bool parts = sharing == RowSharing::allowed && may_have_parts(of_blocks);
+  const tune::Space& space = output == RowOutput::numbers
+                                 ? (parts ? spaces.parts : spaces.blocks)
+                                 : (parts ? spaces.code_parts : spaces.code_blocks);
   const tune::Config config = tune::choose(space, device, of_blocks);
   RowBlocks blocks{{}, static_cast<WeightLoads>(config[3]), config[4]};
   blocks.shape = {.h = key.h,

@@ -27,15 +27,15 @@ struct RowBlocks {
 };
 
 /// What a norm writes of a row: rows of codes have records of their own.
-enum class RowOutput : std::uint8_t {
-  numbers,
-  codes,
-  codes_of_parts  ///< several blocks may share a row: no scale needs all of it
-};
+enum class RowOutput : std::uint8_t { numbers, codes };
 
-/// `op` is rms_norm, fused_add_rms_norm, layer_norm or embedding: each has records of its own.
-RowBlocks choose_row_blocks(std::string_view op, RowOutput output, const DeviceProperties& device,
-                            const RowKey& key, std::int64_t rows);
+/// Whether several blocks may share a row: each reads all of it, and writes a part.
+enum class RowSharing : std::uint8_t { never, allowed };
+
+/// `op` is rms_norm, fused_add_rms_norm, layer_norm or embedding: each has records of its own, and
+/// others for few rows that blocks may share.
+RowBlocks choose_row_blocks(std::string_view op, RowOutput output, RowSharing sharing,
+                            const DeviceProperties& device, const RowKey& key, std::int64_t rows);
 /// Whether mean and variance of layer_norm take one reduction, which rounds differently: by the row
 /// alone.
 bool choose_merged(const DeviceProperties& device, const RowKey& key);

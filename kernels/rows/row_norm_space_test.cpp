@@ -21,9 +21,16 @@ DeviceProperties large_device() {
 }
 
 rows::RowBlocks blocks_of(std::string_view op, std::int64_t h, std::int64_t rows,
-                          rows::RowOutput output = rows::RowOutput::numbers) {
-  return rows::choose_row_blocks(op, output, large_device(), {.h = h, .operands = 2}, rows);
+                          rows::RowOutput output = rows::RowOutput::numbers,
+                          rows::RowSharing sharing = rows::RowSharing::never) {
+  return rows::choose_row_blocks(op, output, sharing, large_device(), {.h = h, .operands = 2},
+                                 rows);
 }
+rows::RowShape shared_shape(std::string_view op, std::int64_t h, std::int64_t rows,
+                            rows::RowOutput output = rows::RowOutput::numbers) {
+  return blocks_of(op, h, rows, output, rows::RowSharing::allowed).shape;
+}
+constexpr const char* kSharing[] = {"rms_norm", "layer_norm", "fused_add_rms_norm"};
 
 TEST(RowNormSpace, ManyRowsOfCodesLeaveFewLanesIdle) {
   struct Case {
@@ -41,7 +48,8 @@ TEST(RowNormSpace, ManyRowsOfCodesLeaveFewLanesIdle) {
                         {14336, 448}}) {
     const rows::RowKey key{.bits = 16, .h = c.h, .access = 8, .operands = 2};
     const auto threads_of = [&](rows::RowOutput output, std::int64_t rows) {
-      return rows::choose_row_blocks("rms_norm", output, device, key, rows).shape.threads_per_row;
+      return rows::choose_row_blocks("rms_norm", output, rows::RowSharing::never, device, key, rows)
+          .shape.threads_per_row;
     };
     EXPECT_EQ(threads_of(rows::RowOutput::codes, 32768), c.threads) << c.h;
     EXPECT_EQ(threads_of(rows::RowOutput::codes, 64), threads_of(rows::RowOutput::numbers, 64))
@@ -55,7 +63,8 @@ TEST(RowNormSpace, ManyRowsOfNarrowAccessesHaveSixteenBytesAThread) {
   device.sm_count = 132;
   const auto threads_of = [&](std::int64_t h, std::int64_t access, std::int64_t rows) {
     const rows::RowKey key{.bits = 16, .h = h, .access = access, .operands = 2};
-    return rows::choose_row_blocks("rms_norm", rows::RowOutput::numbers, device, key, rows)
+    return rows::choose_row_blocks("rms_norm", rows::RowOutput::numbers, rows::RowSharing::allowed,
+                                   device, key, rows)
         .shape.threads_per_row;
   };
   EXPECT_EQ(threads_of(4097, 1, 16384), 544);
@@ -75,40 +84,35 @@ TEST(RowNormSpace, FourBlocksShareALongRowOfVeryFew) {
     int threads, parts;
   };
   for (const Case& c : {Case{4096, 512, 1}, {5120, 160, 4}, {7168, 224, 4}, {8192, 256, 4}}) {
-    for (const std::string_view op : {"rms_norm", "layer_norm"}) {
-      const rows::RowBlocks blocks = blocks_of(op, c.h, 16);
-      EXPECT_EQ(blocks.shape.threads_per_row, c.threads) << op << " " << c.h;
-      EXPECT_EQ(blocks.shape.parts, c.parts) << op << " " << c.h;
+    for (const std::string_view op : kSharing) {
+      const rows::RowShape shape = shared_shape(op, c.h, 16);
+      EXPECT_EQ(shape.threads_per_row, c.threads) << op << " " << c.h;
+      EXPECT_EQ(shape.parts, c.parts) << op << " " << c.h;
+      EXPECT_EQ(shared_shape(op, c.h, 17).parts, 1) << op << " " << c.h;
+      EXPECT_EQ(blocks_of(op, c.h, 1).shape.parts, 1) << op << " " << c.h;
     }
-    EXPECT_EQ(blocks_of("rms_norm", c.h, 17).shape.parts, 1) << c.h;
-    EXPECT_EQ(blocks_of("rms_norm", c.h, 1, rows::RowOutput::codes).shape.parts, 1) << c.h;
-    EXPECT_EQ(blocks_of("fused_add_rms_norm", c.h, 1).shape.parts, 1) << c.h;
-    EXPECT_EQ(blocks_of("embedding", c.h, 1).shape.parts, 1) << c.h;
   }
 }
 
-TEST(RowNormSpace, CodesOfPartsShareRowsOfVeryFew) {
-  const auto shape_of = [](std::string_view op, std::int64_t h, std::int64_t rows) {
-    return blocks_of(op, h, rows, rows::RowOutput::codes_of_parts).shape;
-  };
-  for (const std::string_view op : {"rms_norm", "layer_norm"}) {
-    EXPECT_EQ(shape_of(op, 2048, 16).threads_per_row, 64) << op;
-    EXPECT_EQ(shape_of(op, 7168, 1).threads_per_row, 224) << op;
-    EXPECT_EQ(shape_of(op, 7168, 16).parts, 4) << op;
-    EXPECT_EQ(shape_of(op, 2040, 1).parts, 1) << op;
-    for (const auto& [h, rows] : {std::pair{7168, 17}, {1024, 1}, {131072, 1}}) {
-      const rows::RowShape whole = blocks_of(op, h, rows, rows::RowOutput::codes).shape;
-      EXPECT_EQ(shape_of(op, h, rows), whole) << op << " " << h << " " << rows;
+TEST(RowNormSpace, FourBlocksShareShorterRowsOfCodes) {
+  constexpr auto kCodes = rows::RowOutput::codes;
+  for (const std::string_view op : kSharing) {
+    EXPECT_EQ(shared_shape(op, 2048, 16, kCodes).threads_per_row, 64) << op;
+    EXPECT_EQ(shared_shape(op, 7168, 1, kCodes).threads_per_row, 224) << op;
+    EXPECT_EQ(shared_shape(op, 7168, 16, kCodes).parts, 4) << op;
+    for (const auto& [h, rows] : {std::pair{7168, 17}, {2040, 1}, {131072, 1}}) {
+      const rows::RowShape whole = blocks_of(op, h, rows, kCodes).shape;
+      EXPECT_EQ(shared_shape(op, h, rows, kCodes), whole) << op << " " << h << " " << rows;
       EXPECT_EQ(whole.parts, 1) << op << " " << h << " " << rows;
     }
   }
 }
 
 TEST(RowNormSpace, PartsAreWholeAccessesOfABlocksOneRow) {
-  const auto valid = [](std::string_view op, rows::RowOutput output, std::int64_t h,
-                        const tune::Config& config) {
+  const auto valid = [](std::string_view op, rows::RowOutput output, rows::RowSharing sharing,
+                        std::int64_t h, const tune::Config& config) {
     const tune::Watch watch;
-    (void)blocks_of(op, h, 64, output);
+    (void)blocks_of(op, h, 64, output, sharing);
     const tune::Lookup& lookup = watch.lookups().front();
     return lookup.space->valid(large_device(), lookup.key, config);
   };
@@ -129,12 +133,13 @@ TEST(RowNormSpace, PartsAreWholeAccessesOfABlocksOneRow) {
                         {"rows together", 1024, {32, 4, 1, 0, 0, 4}, false},
                         {"turns", 1024, {32, 1, 4, 0, 0, 4}, false},
                         {"a looped row", 131072, {1024, 1, 1, 0, 0, 2}, false}}) {
-    EXPECT_EQ(valid("rms_norm", kNumbers, c.h, c.config), c.valid) << c.what;
-    EXPECT_EQ(valid("layer_norm", kNumbers, c.h, c.config), c.valid) << c.what;
-    EXPECT_FALSE(valid("rms_norm", rows::RowOutput::codes, c.h, c.config)) << c.what;
-    EXPECT_FALSE(valid("layer_norm", rows::RowOutput::codes, c.h, c.config)) << c.what;
-    EXPECT_FALSE(valid("fused_add_rms_norm", kNumbers, c.h, c.config)) << c.what;
-    EXPECT_FALSE(valid("embedding", kNumbers, c.h, c.config)) << c.what;
+    for (const auto output : {rows::RowOutput::numbers, rows::RowOutput::codes}) {
+      for (const std::string_view op : kSharing) {
+        EXPECT_EQ(valid(op, output, rows::RowSharing::allowed, c.h, c.config), c.valid) << c.what;
+        EXPECT_FALSE(valid(op, output, rows::RowSharing::never, c.h, c.config)) << c.what;
+      }
+    }
+    EXPECT_FALSE(valid("embedding", kNumbers, rows::RowSharing::never, c.h, c.config)) << c.what;
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows that several blocks share: the bits of one block, whatever the row, and never in place.
+#include "kernels/fused_add_rms_norm/fused_add_rms_norm.h"
 #include "kernels/layer_norm/layer_norm.h"
 #include "kernels/rms_norm/rms_norm.h"
 #include "operator_fixture.h"
@@ -40,11 +41,10 @@ class RowParts : public OperatorTest {
     return found;
   }
 
-  static tune::Lookup blocks_lookup(const tune::Watch& watch) {
+  static tune::Lookup parts_lookup(const tune::Watch& watch) {
     for (const tune::Lookup& lookup : watch.lookups())
-      if (lookup.space->name.ends_with(".blocks") || lookup.space->name.ends_with(".code_parts"))
-        return lookup;
-    ADD_FAILURE() << "nothing looks up blocks";
+      if (lookup.space->name.ends_with("parts")) return lookup;
+    ADD_FAILURE() << "nothing looks up parts";
     return {};
   }
 
@@ -54,7 +54,7 @@ class RowParts : public OperatorTest {
                         std::initializer_list<int> counts = {1, 2, 4}) {
     const tune::Watch watch;
     const std::vector<Array> expected = run(op, inputs, options, placement);
-    const tune::Lookup lookup = blocks_lookup(watch);
+    const tune::Lookup lookup = parts_lookup(watch);
     ASSERT_NE(lookup.space, nullptr);
     for (int parts : counts) {
       const std::vector<tune::Config> configs = configs_of(lookup, parts);
@@ -81,6 +81,7 @@ class RowParts : public OperatorTest {
 
   const Operator& rms = rms_norm_operator();
   const Operator& layer = layer_norm_operator();
+  const Operator& fused = fused_add_rms_norm_operator();
 };
 
 TEST_F(RowParts, GiveTheBitsOfOneBlock) {
@@ -162,7 +163,7 @@ TEST_F(RowParts, AreNotTakenInPlace) {
   const Array x = random("x", bf16, {3, 8192});
   const tune::Watch watch;
   const Array expected = run(rms, {x}).front();
-  const tune::Lookup lookup = blocks_lookup(watch);
+  const tune::Lookup lookup = parts_lookup(watch);
   const tune::Pin pin(*lookup.space, {256, 1, 1, 0, 0, 4});
   Buffer memory(device, 2 * static_cast<std::int64_t>(x.bytes.size()));
   memory.upload(x.bytes);
@@ -181,17 +182,38 @@ TEST_F(RowParts, AreNotTakenInPlace) {
   EXPECT_EQ(written.bytes, expected.bytes);
 }
 
-/// residual_out is written once.
-TEST_F(RowParts, AreNotTakenWithAResidual) {
-  std::vector<Array> given = inputs(bf16, 2, 5120);
-  given.push_back(random("residual", bf16, {2, 5120}, 1, 7));
-  const tune::Watch watch;
-  const std::vector<Array> expected = run(layer, given);
-  const tune::Lookup lookup = blocks_lookup(watch);
-  const tune::Pin pin(*lookup.space, {160, 1, 1, 0, 0, 4});
-  const std::vector<Array> written = run(layer, given);
-  for (std::size_t i = 0; i < written.size(); ++i)
-    EXPECT_EQ(written[i].bytes, expected[i].bytes) << written[i].name;
+/// Each block writes its part of residual_out.
+TEST_F(RowParts, GiveTheBitsOfOneBlockOfSums) {
+  for (Type type : {bf16, f16, f32}) {
+    const std::int64_t h = type == f32 ? 3960 : 7168;
+    const Array residual = random("residual", type, {2, h}, 1, 7);
+    const Array extra = random("extra", type, {2, h}, 1, 8);
+    for (const bool third : {false, true}) {
+      std::vector<Array> given{random("x", type, {2, h}, 2, 1), residual};
+      if (third) given.push_back(extra);
+      given.push_back(random("w", type, {h}, 1, 2));
+      expect_same_bits(fused, given);
+      expect_same_bits(layer, given);
+      if (type == bf16) expect_same_bits(fused, given, {{"quant", "mxfp8"}});
+    }
+  }
+}
+
+/// A sum may be written over its residual, which other blocks still read.
+TEST_F(RowParts, AreNotTakenWhereTheSumIsInPlace) {
+  const std::array<std::int64_t, 2> shape{2, 7168};
+  const auto at = [&](std::uint64_t address) { return make_view(address << 20, bf16, shape); };
+  const auto blocks = [&](const View& residual_out) {
+    DeviceProperties large = device.properties();
+    large.sm_count = 132;
+    const RowNormTensors tensors{
+        .x = at(1), .y = at(2), .residual = at(3), .residual_out = residual_out};
+    return plan_row_norm("fused_add_rms_norm", Statistics::mean_square, large, tensors, {},
+                         SourceLoc::here())
+        .launch.grid.y;
+  };
+  EXPECT_EQ(blocks(at(4)), 4);
+  EXPECT_EQ(blocks(at(3)), 1);
 }
 
 /// By the rule of a large device: four blocks for one row, one for each of many.
