@@ -64,6 +64,8 @@ struct GatedConfig {
   ClampGate clamp_gate = ClampGate::none;
   bool round_act = false;
   bool experts = false;  ///< the grid's third dimension counts them
+  /// Accesses begin where y is aligned, and read x by shifted words: rows of y begin anywhere.
+  bool shifted = false;
   rows::RowTile tile;
   std::optional<rows::RowShape> row = {};  ///< in place of the tile: codes with one scale a row
   int vector_elems() const { return row ? row->vector_elems : tile.vector_elems; }
@@ -82,7 +84,8 @@ struct GatedPlan {
   TensorArg x_arg;
   std::optional<TensorArg> bias_arg, weight_arg, y_arg, tokens_arg, alpha_arg, limit_arg;
   std::optional<QuantOutputPlan> quant;
-  std::int64_t t = 0, d = 0;  ///< of y and q, those of each expert
+  std::int64_t t = 0, d = 0;      ///< of y and q, those of each expert
+  std::int64_t tile_columns = 0;  ///< d, or what covers it wherever it begins
   std::int64_t experts = 1;
   LaunchConfig launch;
   std::int64_t tile_blocks = 0;  ///< the blocks beyond them pad the scales

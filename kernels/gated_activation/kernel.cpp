@@ -4,6 +4,7 @@
 #include "kernels/quantize/quant_writer.h"
 #include "kernels/rows/row_batch.h"
 #include "kernels/rows/row_threads.h"
+#include "kernels/rows/shifted_access.h"
 #include "tilewright/control.h"
 #include "tilewright/fragment.h"
 #include "tilewright/inline_ptx.h"
@@ -95,6 +96,16 @@ class GatedKernel {
     }
   }
 
+  /// y alone, of rows that begin anywhere.
+  void run_shifted() const {
+    const Value first = x_address(constant(s32, 0), 0);
+    const std::int64_t row_elems = static_cast<std::int64_t>(halves().size()) * plan_.d;
+    const Value end = first + row_count().to(u64) * constant(u64, row_elems * elem_bytes());
+    const rows::ReadMemory memory{first, end};
+    for (const rows::RowShare& share : shares_of_tile())
+      if_(share.inside, [&] { write_shifted(memory, share); });
+  }
+
   /// Codes besides y or in its place; the blocks beyond `tile_blocks` pad the scales.
   void run_quantising(const QuantWriter& writer, const Value& tile_blocks) const {
     if (config_.row) {
@@ -120,7 +131,7 @@ class GatedKernel {
 
   std::vector<rows::RowShare> shares_of_tile() const {
     std::vector<rows::RowShare> all =
-        rows::row_shares(config_.tile, p_.x.shape()[0].value(), plan_.d);
+        rows::row_shares(config_.tile, p_.x.shape()[0].value(), plan_.tile_columns);
     if (!p_.count) return all;
     const Value counted = is_counted(all.front().row);
     std::vector<rows::RowShare> shares;
@@ -130,6 +141,50 @@ class GatedKernel {
           {share.row, share.column, share.in_rows && counted, share.inside && counted});
     }
     return shares;
+  }
+
+  // ---- Rows that begin anywhere: whole accesses by words, the first and the last by elements ----
+
+  std::int64_t elem_bytes() const { return bytes(plan_.x_arg.type); }
+  std::vector<int> halves() const {
+    if (config_.layout == GateLayout::none) return {0};
+    return {gate_half(), 1 - gate_half()};
+  }
+  Element x_element(const Value& row, int half, const Value& column) const {
+    return config_.layout == GateLayout::none ? p_.x(row, column) : p_.x(row, half, column);
+  }
+  Value x_address(const Value& row, int half) const {
+    return x_element(row, half, constant(s32, 0)).address();
+  }
+
+  void write_shifted(const rows::ReadMemory& memory, const rows::RowShare& share) const {
+    const Type type = plan_.x_arg.type;
+    const Value y_row = (*p_.y)(share.row, 0).address();
+    const Value column = share.column.to(s32) - rows::elems_before(type, y_row);
+    const auto d = static_cast<int>(plan_.d);
+    const Value whole = column >= 0 && column <= d - elems();
+    const Value offset = (column.to(s64) * elem_bytes()).bitcast(u64);
+    std::vector<Value> addresses;
+    for (const int half : halves())
+      addresses.push_back(x_address(share.row, half) + offset);
+    const Value words =
+        whole && memory.holds_words(addresses.front()) && memory.holds_words(addresses.back());
+    Inputs inputs;
+    for (const Value& address : addresses)
+      inputs.x.push_back(rows::load_shifted(type, address, words));
+    const auto inside = [&](int e) { return column + e >= 0 && column + e < d; };
+    if_(!words, [&] {
+      for (std::size_t i = 0; i < addresses.size(); ++i) {
+        const int half = halves()[i];
+        for (int e = 0; e < elems(); ++e)
+          inputs.x[i][e] = load_if(inside(e), x_element(share.row, half, column + e), 1)[0].get();
+      }
+    });
+    const Fragment z = result(inputs).to(type);
+    if_(whole, [&] { store(rows::aligned_access(type, y_row + offset), z); }).else_([&] {
+      for (int e = 0; e < elems(); ++e)
+        if_(inside(e), [&] { (*p_.y)(share.row, column + e) = z[e].get(); });
+    });
   }
 
   void write_number(const rows::RowShare& share, const Fragment& z) const {
@@ -442,6 +497,8 @@ Traced GatedPlan::trace(ptx::Target target) const {
                          *floor);
       if (expert) writer.store_input(is_first_of_grid());
       kernel.run_quantising(writer, *block_count);
+    } else if (config.shifted) {
+      kernel.run_shifted();
     } else {
       kernel.run();
     }

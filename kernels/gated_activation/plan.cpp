@@ -3,6 +3,7 @@
 #include "kernels/gated_activation/gated_activation.h"
 #include "kernels/rows/row_arg.h"
 #include "kernels/rows/row_batch.h"
+#include "kernels/rows/shifted_access.h"
 #include "tilewright/stream.h"
 
 #include <array>
@@ -153,6 +154,18 @@ int vector_elems(const GatedTensors& t, GateLayout layout) {
   return rows::common_vector(t.x.type, views);
 }
 
+/// Whether rows of many elements that alignment leaves narrow accesses are read by shifted words:
+/// of x nothing lies between rows that another thread may write.
+bool reads_shifted_words(const GatedPlan& plan, const View& y, int elems) {
+  constexpr std::int64_t kManyElems = std::int64_t{1} << 18;
+  constexpr int kNarrowBytes = 4;
+  const GatedTensors& t = plan.tensors;
+  const bool plain = !plan.quant && !t.has_experts() && !t.bias && !t.row_weight &&
+                     plan.options.layout != GateLayout::interleaved;
+  return plain && is_row_major(t.x) && elems * bytes(y.type) <= kNarrowBytes &&
+         y.shape[1] >= 2 * rows::kShiftedBytes && size(y) >= kManyElems;
+}
+
 /// Of codes: of whole groups; where addresses are not aligned an access splits up. Two loads' worth
 /// where there are threads enough, for places and scales cost as much as elements: always for codes
 /// of four bits, never for whole rows, which are held in registers.
@@ -192,11 +205,13 @@ void choose_row_of_codes(GatedPlan& plan, const DeviceProperties& device, const 
 void choose_tiles(GatedPlan& plan, const DeviceProperties& device, const View& rows, int elems,
                   const rows::Caller& caller) {
   rows::RowTile& tile = plan.config.tile;
-  tile = choose_tile(plan.options.activation, device, rows, elems,
-                     plan.quant ? AccessWidth::exactly : AccessWidth::at_most);
+  const View matrix = make_view(0, rows.type, std::array{rows.shape[0], plan.tile_columns});
+  tile =
+      choose_tile(plan.options.activation, device, matrix, elems,
+                  plan.quant || plan.config.shifted ? AccessWidth::exactly : AccessWidth::at_most);
   const bool pads = plan.quant && plan.quant->config.coding.layout != ScaleLayout::row;
   if (pads) tile.grid = rows::TileGrid::numbered;
-  plan.launch = rows::row_tile_launch(tile, plan.t, plan.d, caller);
+  plan.launch = rows::row_tile_launch(tile, plan.t, plan.tile_columns, caller);
   if (!pads) return;
   plan.tile_blocks = plan.launch.grid.x;
   plan.launch.grid.x =
@@ -240,8 +255,10 @@ GatedPlan plan_gated_activation(const DeviceProperties& device, const GatedTenso
   plan.d = rows::row_elems(all_rows);
   plan.quant = plan_quant_output(t.quant, options.quant, all_rows, caller);
   const View rows = rows::as_matrix(all_rows);
-  const int elems =
-      plan.quant ? code_vector_elems(*plan.quant, rows) : vector_elems(t, options.layout);
+  int elems = plan.quant ? code_vector_elems(*plan.quant, rows) : vector_elems(t, options.layout);
+  plan.config.shifted = reads_shifted_words(plan, rows, elems);
+  if (plan.config.shifted) elems = rows::kShiftedBytes / bytes(rows.type);
+  plan.tile_columns = plan.config.shifted ? rows::shifted_columns(plan.d, elems) : plan.d;
   if (in_two_halves(options.layout)) {
     t.x = in_halves(t.x, plan.d);
     if (t.bias) t.bias = in_halves(*t.bias, plan.d);
@@ -267,7 +284,8 @@ std::string GatedPlan::key() const {
                      (config.row ? rows::to_string(*config.row) : rows::to_string(config.tile)) +
                      " l=" + std::to_string(static_cast<int>(config.layout)) +
                      " c=" + std::to_string(static_cast<int>(config.clamp_gate)) +
-                     (config.round_act ? " round_act" : "") + " | " + to_string(x_arg);
+                     (config.round_act ? " round_act" : "") + (config.shifted ? " shifted" : "") +
+                     " | " + to_string(x_arg);
   for (const std::optional<TensorArg>* arg : {&y_arg, &bias_arg, &weight_arg})
     text += " | " + rows::key_text(*arg);
   if (config.experts) {

@@ -46,6 +46,36 @@ TEST_F(GatedActivation, IsRightInEveryConfiguration) {
   run_candidates(silu_and_mul_operator(), {random("x", bf16, {5, 1040})});
 }
 
+/// By shifted words, but for the first and the last elements of each row.
+TEST_F(GatedActivation, TakesManyElementsOfRowsThatBeginAnywhere) {
+  constexpr std::int64_t kRows = 40;
+  for (std::int64_t d : {6607, 6610}) {
+    for (Type type : {bf16, f16}) {
+      const Array x = random("x", type, {kRows, 2 * d}, 2);
+      run(silu_and_mul_operator(), {x});
+      run(silu_and_mul_operator(), {x}, {{"layout", "swapped"}}, {.offset_elems = 1});
+    }
+  }
+  const Array wide = random("x", f32, {kRows, 2 * 6607}, 2);
+  run(gelu_tanh_and_mul_operator(), {wide}, {{"clamp_gate", "after"}, {"limit", "1"}});
+  for (std::int64_t offset = 0; offset < 8; ++offset)
+    run(relu2_operator(), {random("x", bf16, {kRows, 6607})}, {}, {.offset_elems = offset});
+}
+
+TEST_F(GatedActivation, ReadsShiftedWordsOfMemoryThatNothingWrites) {
+  const auto shifted = [&](std::int64_t t, std::int64_t d, std::int64_t row) {
+    const std::array<std::int64_t, 2> x_shape{t, 2 * d}, x_stride{row, 1}, y_shape{t, d};
+    const GatedTensors tensors{.x = make_view(1 << 20, bf16, x_shape, x_stride),
+                               .y = make_view(1 << 28, bf16, y_shape)};
+    return plan_gated_activation(device.properties(), tensors).config.shifted;
+  };
+  EXPECT_TRUE(shifted(64, 4097, 8194));
+  EXPECT_TRUE(shifted(64, 4098, 8196));
+  EXPECT_FALSE(shifted(64, 4100, 8200)) << "accesses of 8 bytes are wide enough";
+  EXPECT_FALSE(shifted(64, 4097, 8197)) << "elements between rows may be another tensor's";
+  EXPECT_FALSE(shifted(63, 4097, 8194)) << "few elements take more threads";
+}
+
 TEST_F(GatedActivation, TakesNarrowAccessesOfFewElements) {
   DeviceProperties large;
   large.sm_count = 132;
@@ -72,7 +102,8 @@ TEST_F(GatedActivation, SharesNarrowAccessesAmongFewThreads) {
   DeviceProperties large;
   large.sm_count = 132;
   auto accesses = [&](std::int64_t t, std::int64_t n) {
-    const GatedTensors tensors{.x = make_view(1 << 20, bf16, std::array{t, n}),
+    const std::array<std::int64_t, 2> shape{t, n}, stride{n + 8, 1};  // not by shifted words
+    const GatedTensors tensors{.x = make_view(1 << 20, bf16, shape, stride),
                                .y = make_view(std::int64_t{1} << 40, bf16, std::array{t, n / 2})};
     return plan_gated_activation(large, tensors).config.tile.accesses;
   };
@@ -81,7 +112,7 @@ TEST_F(GatedActivation, SharesNarrowAccessesAmongFewThreads) {
   EXPECT_EQ(accesses(16384, 8192), 1);
   EXPECT_EQ(accesses(64, 8194), 2);
   EXPECT_EQ(accesses(1, 8194), 1);
-  run(silu_and_mul_operator(), {random("x", bf16, {600, 8194})});
+  run(silu_and_mul_operator(), {random("x", bf16, {600, 8194})}, {}, {.row_padding = 8});
 }
 
 TEST_F(GatedActivation, MatchesTheReferenceOverTypes) {

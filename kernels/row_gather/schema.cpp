@@ -163,9 +163,9 @@ constexpr std::array<OptionSpec, 11> kEmbeddingOptions{{
 constexpr std::array<std::string_view, 3> kGatherProblems{"T=32768,V=65536,H=4096,src=bf16",
                                                           "T=8192,V=65536,H=7168,src=bf16",
                                                           "T=64,V=65536,H=4096,src=bf16"};
-constexpr std::array<std::string_view, 3> kEmbeddingProblems{"T=8192,V=151936,H=4096,table=bf16",
-                                                             "T=8192,V=129280,H=7168,table=bf16",
-                                                             "T=64,V=151936,H=4096,table=bf16"};
+constexpr std::array<std::string_view, 4> kEmbeddingProblems{
+    "T=8192,V=151936,H=4096,table=bf16", "T=8192,V=129280,H=7168,table=bf16",
+    "T=64,V=151936,H=4096,table=bf16", "T=8192,V=151936,H=4096,table=bf16,w=bf16,norm=true"};
 
 Type out_type(const Arguments& arguments) {
   std::string_view text = arguments.text("out_type");

@@ -32,7 +32,8 @@ class TunedOperators : public OperatorTest {
     const std::vector<Array> first = run(op, inputs, options);
     int spaces = 0;
     for (const tune::Lookup& lookup : std::vector<tune::Lookup>(watch.lookups())) {
-      if (!lookup.space->name.ends_with("blocks")) continue;
+      const std::string_view name = lookup.space->name;
+      if (!name.ends_with("blocks") && !name.ends_with("parts")) continue;
       ++spaces;
       std::set<int> seen;
       for (const tune::Config& config :
@@ -154,26 +155,28 @@ TEST_F(TunedOperators, GiveARowTheSameBitsAmongAnyNumberOfRows) {
 }
 
 /// Large numbers of rows are cut down.
-Problem small_problem(const Operator& op, std::string_view text) {
+Problem small_problem(const Operator& op, std::string_view text, std::int64_t rows) {
   Problem problem = parse_problem(op.schema, text);
   for (auto& [name, size] : problem.sizes) {
     const bool counts = name == "T" || name == "V" || name == "M" || name == "P";
-    if (counts && size > 4096) size = 64;
+    if (counts && size > 4096) size = rows;
   }
   return problem;
 }
 
-/// Every space that an operator's problems lead to.
+/// Every space that an operator's problems lead to: also of as many rows as blocks may share.
 std::map<std::string_view, const tune::Space*> spaces_of_operators() {
   std::map<std::string_view, const tune::Space*> spaces;
   for (const Operator* op : operators()) {
     for (const std::string_view text : op->bench_problems) {
-      const Problem problem = small_problem(*op, text);
-      const tune::Inputs inputs{op, make_inputs(*op, problem, 0), problem.options};
-      const tune::Watch watch;
-      (void)op->trace(tune::unplaced_arguments(inputs, {}), ptx::Target{90, 'a'});
-      for (const tune::Lookup& lookup : watch.lookups())
-        spaces.emplace(lookup.space->name, lookup.space);
+      for (const std::int64_t rows : {64, 65}) {
+        const Problem problem = small_problem(*op, text, rows);
+        const tune::Inputs inputs{op, make_inputs(*op, problem, 0), problem.options};
+        const tune::Watch watch;
+        (void)op->trace(tune::unplaced_arguments(inputs, {}), ptx::Target{90, 'a'});
+        for (const tune::Lookup& lookup : watch.lookups())
+          spaces.emplace(lookup.space->name, lookup.space);
+      }
     }
   }
   return spaces;
