@@ -99,15 +99,18 @@ tune::Config standard_number_blocks(const DeviceProperties& device, const tune::
   return config;
 }
 
-constexpr int kBlocksOfRow = 4;  // that share it, each with an access a thread
+constexpr int kBlocksOfRow = 4;  // at most, each with an access a thread
 bool leave_room_for_parts(const DeviceProperties& device, std::int64_t rows) {
   return 2 * rows * kBlocksOfRow <= device.sm_count;
 }
+/// Where whole warps leave nothing to the last block there are fewer.
 tune::Config shared_row(const tune::Key& key) {
   const auto [bits, h, access, operands, rows, f, g, i] = key;
-  const std::int64_t threads = ceil_div(ceil_div(accesses_of(key), kBlocksOfRow), kWarp) * kWarp;
+  const std::int64_t accesses = accesses_of(key);
+  const std::int64_t threads = ceil_div(ceil_div(accesses, kBlocksOfRow), kWarp) * kWarp;
   const WeightLoads weights = operands > 1 ? WeightLoads::early : WeightLoads::free;
-  return {static_cast<int>(threads), 1, 1, static_cast<int>(weights), 0, kBlocksOfRow};
+  return {static_cast<int>(threads), 1, 1,
+          static_cast<int>(weights), 0, static_cast<int>(ceil_div(accesses, threads))};
 }
 
 /// With very few rows one multiprocessor would do all of a long one: instead four blocks each read

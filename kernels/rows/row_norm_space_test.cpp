@@ -108,6 +108,32 @@ TEST(RowNormSpace, FourBlocksShareShorterRowsOfCodes) {
   }
 }
 
+TEST(RowNormSpace, RulesGiveWhatKernelsCanBeMadeOf) {
+  const DeviceProperties device = large_device();
+  for (const std::string_view op : {"rms_norm", "layer_norm", "fused_add_rms_norm", "embedding"}) {
+    for (std::int64_t h = 8; h <= 40000; h += h < 9000 ? 8 : 1000) {
+      for (const std::int64_t access : {1, 2, 8}) {
+        const tune::Watch watch;
+        for (const std::int64_t rows : {1, 16, 17, 64, 200, 1000, 100000}) {
+          for (const auto output : {rows::RowOutput::numbers, rows::RowOutput::codes}) {
+            for (const auto sharing : {rows::RowSharing::never, rows::RowSharing::allowed}) {
+              for (const std::int64_t operands : {1, 2, 3, 5}) {
+                const rows::RowKey key{.h = h, .access = access, .operands = operands};
+                (void)rows::choose_row_blocks(op, output, sharing, device, key, rows);
+              }
+            }
+          }
+        }
+        for (const auto& [space, key] : watch.lookups()) {
+          ASSERT_TRUE(space->valid(device, key, space->standard(device, key)))
+              << space->name << " " << tune::key_text(*space, key) << ": "
+              << tune::config_text(*space, space->standard(device, key));
+        }
+      }
+    }
+  }
+}
+
 TEST(RowNormSpace, PartsAreWholeAccessesOfABlocksOneRow) {
   const auto valid = [](std::string_view op, rows::RowOutput output, rows::RowSharing sharing,
                         std::int64_t h, const tune::Config& config) {
