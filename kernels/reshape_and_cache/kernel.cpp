@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device side of reshape_and_cache: a thread moves accesses of a token's keys or values.
+// The device side of reshape_and_cache: a thread moves accesses of tokens' keys or values.
 #include "kernels/reshape_and_cache/cache_codes.h"
 #include "kernels/reshape_and_cache/reshape_and_cache.h"
 #include "tilewright/atomic.h"
 #include "tilewright/control.h"
 #include "tilewright/fragment.h"
-#include "tilewright/loaded_together.h"
 #include "tilewright/thread.h"
 
-#include <algorithm>
-#include <array>
 #include <vector>
 
 namespace tilewright {
@@ -22,65 +19,58 @@ class CacheWriteKernel {
   CacheWriteKernel(const CacheWriteConfig& config, Tensors tensors)
       : c_(config), t_(std::move(tensors)) {}
 
-  void run() const {
-    if_(block_idx().z == 0, [&] {
-      move(c_[0], t_.key, t_.key_cache, t_.k_scale, true);
-    }).else_([&] { move(c_[1], t_.value, t_.value_cache, t_.v_scale, false); });
+  void run(const Value& first_value_block) const {
+    Value block = block_idx().x;
+    if_(block < first_value_block, [&] {
+      move(block, c_.parts[0], t_.key, t_.key_cache, t_.k_scale, true);
+    }).else_([&] {
+      move(block - first_value_block, c_.parts[1], t_.value, t_.value_cache, t_.v_scale, false);
+    });
   }
 
  private:
-  void move(const CachePart& part, const Tensor& in, const Tensor& cache,
+  /// A thread's access of a token's heads.
+  struct Access {
+    Value token, number, head, column;
+    Value exists;
+    Value slot;
+    Fragment elements;
+  };
+
+  void move(const Value& block, const CachePart& part, const Tensor& in, const Tensor& cache,
             const std::optional<Tensor>& scale, bool counts) const {
-    const auto tiles_along = [](const CachePart& of) {
-      return rows::tiles_along_row(of.tile, of.columns());
-    };
-    const std::int64_t along = tiles_along(part);
-    if (along == std::max(tiles_along(c_[0]), tiles_along(c_[1])))
-      return move_tile(part, in, cache, scale, counts);
-    if_(is_tile(part.tile, along), [&] { move_tile(part, in, cache, scale, counts); });
-  }
-
-  /// Of a part that has fewer tiles along a row than the grid.
-  Value is_tile(const rows::RowTile& tile, std::int64_t along) const {
-    const Value block = block_idx().x;
-    if (tile.grid == rows::TileGrid::by_row) return block < static_cast<int>(along);
-    const Value tokens = to_value(t_.slot_mapping.shape()[0].value()).to(s64);
-    return block.to(s64) < (tokens + (tile.rows() - 1)) / tile.rows() * along;
-  }
-
-  /// Only stores depend on the slot: loads of elements are on their way beside its own.
-  void move_tile(const CachePart& part, const Tensor& in, const Tensor& cache,
-                 const std::optional<Tensor>& scale, bool counts) const {
-    const std::vector<rows::RowShare> shares =
-        rows::row_shares(part.tile, t_.slot_mapping.shape()[0].value(), part.columns());
-    const rows::RowShare& first = shares.front();
-    const Fragment slot = load_if(first.in_rows, t_.slot_mapping(first.row), 1);
-    std::vector<Fragment> loaded;
-    loaded.reserve(shares.size());
-    for (const rows::RowShare& share : shares) {
-      const Element from = in(share.row, head_of(part, share), share.column % part.d);
-      loaded.push_back(load_if(share.inside, from, part.tile.vector_elems));
-    }
-    loaded_together(std::array{slot}, loaded);
-    const CacheSlot place = cache_slot(cache, slot[0]);
-    for (std::size_t j = 0; j < shares.size(); ++j) {
-      const Value head = head_of(part, shares[j]), column = shares[j].column % part.d;
-      const Fragment elements =
-          part.converts ? cache_codes({loaded[j]}, scale, head, cache.type()).front() : loaded[j];
+    std::vector<Access> accesses;  // all on their way before the first is used
+    accesses.reserve(static_cast<std::size_t>(c_.turns));
+    for (int turn = 0; turn < c_.turns; ++turn)
+      accesses.push_back(access_of(block, part, in, turn));
+    for (const Access& a : accesses) {
+      Fragment elements = part.converts
+                              ? cache_codes({a.elements}, scale, a.head, cache.type()).front()
+                              : a.elements;
+      const CacheSlot place = cache_slot(cache, a.slot);
       const int inner = static_cast<int>(cache.shape()[4].value().value());
-      store_if(
-          shares[j].inside && place.exists,
-          cache.element(coord({place.page, place.offset, head, column / inner, column % inner})),
-          elements);
-    }
-    if (counts && t_.skipped) {
-      if_(first.in_rows && place.beyond && first.column == 0,
-          [&] { red_add((*t_.skipped)(0), 1); });
+      store_if(a.exists && place.exists,
+               cache.element(
+                   coord({place.page, place.offset, a.head, a.column / inner, a.column % inner})),
+               elements);
+      if (counts && t_.skipped) {
+        if_(a.exists && place.beyond && a.number == 0, [&] { red_add((*t_.skipped)(0), 1); });
+      }
     }
   }
 
-  static Value head_of(const CachePart& part, const rows::RowShare& share) {
-    return part.heads == 1 ? constant(s32, 0) : share.column / part.d;
+  Access access_of(const Value& block, const CachePart& part, const Tensor& in, int turn) const {
+    Type index = c_.wide_index ? s64 : s32;
+    Value id = block.to(index) * (c_.threads * c_.turns) + linear_thread_idx().to(index) +
+               turn * c_.threads;
+    Value token = id / part.accesses();
+    Value number = (id % part.accesses()).to(s32);
+    Value head = number / (part.d / part.vector_elems);
+    Value column = number % (part.d / part.vector_elems) * part.vector_elems;
+    Value exists = token < to_value(t_.slot_mapping.shape()[0].value()).to(index);
+    Value slot = load_if(exists, t_.slot_mapping(token), 1)[0].get();
+    Fragment elements = load_if(exists, in(token, head, column), part.vector_elems);
+    return {token, number, head, column, exists, slot, elements};
   }
 
   const CacheWriteConfig& c_;
@@ -93,16 +83,18 @@ Traced ReshapeAndCachePlan::trace(ptx::Target target) const {
   TraceOptions options{.name = "reshape_and_cache_" + std::string(name(tensors.key.type)) + "_" +
                                std::string(name(tensors.key_cache.type)),
                        .target = target,
-                       .block = {config[0].tile.threads, 1, 1}};
+                       .block = {config.threads, 1, 1}};
   using Maybe = std::optional<Tensor>;
   auto body = [this](const Tensor& key, const Tensor& value, const Tensor& slots,
                      const Maybe& k_scale, const Maybe& v_scale, const Tensor& key_cache,
-                     const Tensor& value_cache, const Maybe& skipped) {
+                     const Tensor& value_cache, const Maybe& skipped,
+                     const Value& first_value_block) {
     CacheWriteKernel(config, {key, value, slots, k_scale, v_scale, key_cache, value_cache, skipped})
-        .run();
+        .run(first_value_block);
   };
   return tilewright::trace(options, body, args.key, args.value, args.slot_mapping, args.k_scale,
-                           args.v_scale, args.key_cache, args.value_cache, args.skipped);
+                           args.v_scale, args.key_cache, args.value_cache, args.skipped,
+                           ScalarArg{s32, {}});
 }
 
 }  // namespace tilewright

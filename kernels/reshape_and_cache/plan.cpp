@@ -3,7 +3,6 @@
 #include "kernels/reshape_and_cache/cache_codes.h"
 #include "kernels/reshape_and_cache/reshape_and_cache.h"
 #include "kernels/rows/row_shape.h"
-#include "kernels/rows/row_tile_space.h"
 #include "tilewright/stream.h"
 #include "tilewright/tune.h"
 
@@ -15,12 +14,21 @@ namespace {
 
 constexpr std::int64_t kMaxElems = std::int64_t{1} << 24;  // of a token's keys or values
 
-const tune::Space& space_of(bool converts) {
-  constexpr rows::TileAccesses kSeveral = rows::TileAccesses::several;
-  static const tune::Space copies = rows::row_tile_space("reshape_and_cache", kSeveral);
-  static const tune::Space codes = rows::row_tile_space("reshape_and_cache.codes", kSeveral);
-  return converts ? codes : copies;
+constexpr std::array<tune::KeySpec, 3> kKeys{
+    {{"bits"}, {"access"}, {"accesses", tune::Match::nearest}}};
+constexpr std::array kThreads{32, 64, 128, 256, 512};
+constexpr std::array kTurns{1, 2, 4};
+constexpr std::array<tune::Knob, 2> kKnobs{{{"threads", kThreads}, {"turns", kTurns}}};
+constexpr std::array<tune::Reducible, 2> kReducible{{{"T", 67}, {"N", 67}}};
+tune::Config standard(const DeviceProperties&, const tune::Key&) { return {128, 1}; }
+bool valid(const DeviceProperties&, const tune::Key&, const tune::Config& config) {
+  return config[0] >= 32 && config[0] <= 1024 && config[0] % 32 == 0 && config[1] >= 1 &&
+         config[1] <= 8;
 }
+constexpr tune::Space kSpace{"reshape_and_cache", kKeys, kKnobs, standard, valid, kReducible};
+/// Of caches of another type than their source's: a thread has work beside its accesses.
+constexpr tune::Space kCodesSpace{
+    "reshape_and_cache.codes", kKeys, kKnobs, standard, valid, kReducible};
 
 bool is_fp8(Type type) { return type == e4m3 || type == e5m2; }
 
@@ -84,43 +92,16 @@ void check_memory(const CacheWriteTensors& t, const rows::Caller& caller) {
     rows::check_apart(*view, which, *t.skipped, "skipped", caller);
 }
 
-/// Heads that lie side by side are one, whose place takes no division.
-void join_heads(View& in, View& cache) {
-  const bool whole = cache.shape[3] == 1 && cache.shape[4] == in.shape[2];
-  if (!whole || in.stride[1] != in.shape[2] || cache.stride[2] != in.shape[2]) return;
-  in.shape[2] *= in.shape[1];
-  cache.shape[4] = in.shape[2];
-  in.shape[1] = cache.shape[2] = 1;
-}
-
-/// Of either part, in `tile` accesses of its own.
-struct PartViews {
-  View in, cache;
-  int vector_elems = 8;
-};
-PartViews views_of(const View& in, const View& cache, const std::optional<View>& scale) {
-  PartViews views{in, cache};
-  if (in.type == cache.type) {
-    views.in = rows::as_bits(in);
-    views.cache = rows::as_bits(cache);
+CachePart part_of(View& in, View& cache) {
+  CachePart part{.heads = static_cast<int>(in.shape[1]),
+                 .d = static_cast<int>(in.shape[2]),
+                 .converts = in.type != cache.type};
+  if (!part.converts) {
+    in = rows::as_bits(in);
+    cache = rows::as_bits(cache);
   }
-  if (!scale || scale->shape[0] == 1) join_heads(views.in, views.cache);
-  views.vector_elems = rows::common_vector(views.in.type, std::array{views.in, views.cache});
-  return views;
-}
-
-CachePart part_of(const PartViews& views, const rows::RowTile& tile) {
-  CachePart part{.heads = static_cast<int>(views.in.shape[1]),
-                 .d = static_cast<int>(views.in.shape[2]),
-                 .tile = tile,
-                 .converts = views.in.type != views.cache.type};
-  part.tile.vector_elems = views.vector_elems;
+  part.vector_elems = rows::common_vector(in.type, std::array{in, cache});
   return part;
-}
-
-/// Tokens by the elements of all heads.
-View matrix_of(const View& in, std::int64_t tokens) {
-  return make_view(0, in.type, std::array{tokens, in.shape[1] * in.shape[2]});
 }
 
 CacheWrite<TensorArg> args_of(const CacheWriteTensors& t) {
@@ -155,33 +136,32 @@ ReshapeAndCachePlan plan_reshape_and_cache(const DeviceProperties& device,
   checks.part(t.value, t.value_cache, t.v_scale, kValueNames);
   check_same_pages(t.key_cache, t.value_cache, caller);
   check_memory(t, caller);
-  const PartViews keys = views_of(t.key, t.key_cache, t.k_scale);
-  const PartViews values = views_of(t.value, t.value_cache, t.v_scale);
+  CacheWriteConfig& config = plan.config;
+  config.parts = {part_of(t.key, t.key_cache), part_of(t.value, t.value_cache)};
   const std::int64_t tokens = t.slot_mapping.shape[0];
-  const View of_keys = matrix_of(keys.in, tokens);
-  const rows::RowTile tile = rows::choose_row_tile(space_of(t.key.type != t.key_cache.type), device,
-                                                   of_keys, keys.vector_elems);
-  plan.config = {part_of(keys, tile), part_of(values, tile)};
-  t.key = keys.in;
-  t.key_cache = keys.cache;
-  t.value = values.in;
-  t.value_cache = values.cache;
+  const std::int64_t key_accesses = tokens * config.parts[0].accesses();
+  const std::int64_t value_accesses = tokens * config.parts[1].accesses();
+  const tune::Config chosen =
+      tune::choose(config.parts[0].converts ? kCodesSpace : kSpace, device,
+                   {bits(t.key.type), config.parts[0].vector_elems, key_accesses});
+  config.threads = chosen[0];
+  config.turns = chosen[1];
+  const int of_block = config.threads * config.turns;
+  config.wide_index = std::max(key_accesses, value_accesses) > (std::int64_t{1} << 30);
   plan.args = args_of(t);
-  for (const CachePart& part : plan.config) {
-    const LaunchConfig launch = rows::row_tile_launch(part.tile, tokens, part.columns(), caller);
-    plan.launch.grid.x = std::max(plan.launch.grid.x, launch.grid.x);
-    plan.launch.grid.y = launch.grid.y;
-  }
-  plan.launch.grid.z = 2;
-  plan.launch.block.x = tile.threads;
+  plan.key_blocks = rows::row_blocks(key_accesses, of_block, caller);
+  plan.launch.grid.x =
+      rows::row_blocks(plan.key_blocks + rows::ceil_div(value_accesses, of_block), 1, caller);
+  plan.launch.block.x = config.threads;
   return plan;
 }
 
 std::string ReshapeAndCachePlan::key() const {
-  std::string text = "reshape_and_cache/5";
-  for (const CachePart& part : config) {
-    text += " " + std::to_string(part.heads) + "x" + std::to_string(part.d) + " " +
-            rows::to_string(part.tile) + (part.converts ? " convert" : " copy");
+  std::string text = "reshape_and_cache/4 t=" + std::to_string(config.threads) + "x" +
+                     std::to_string(config.turns) + (config.wide_index ? " wide" : "");
+  for (const CachePart& part : config.parts) {
+    text += " " + std::to_string(part.heads) + "x" + std::to_string(part.d) +
+            " v=" + std::to_string(part.vector_elems) + (part.converts ? " convert" : " copy");
   }
   for (const TensorArg* arg :
        {&args.key, &args.value, &args.slot_mapping, &args.key_cache, &args.value_cache}) {
@@ -205,11 +185,12 @@ Parameters ReshapeAndCachePlan::parameters() const {
   add(args.key_cache, tensors.key_cache);
   add(args.value_cache, tensors.value_cache);
   add(args.skipped, tensors.skipped);
+  parameters.add(key_blocks);
   return parameters;
 }
 
 void launch_reshape_and_cache(const Stream& stream, const ReshapeAndCachePlan& plan, SourceLoc at) {
-  if (plan.tensors.slot_mapping.shape[0] == 0) return;
+  if (plan.launch.grid.x == 0) return;
   rows::prepare(stream.device(), plan, at).launch(stream, at);
 }
 

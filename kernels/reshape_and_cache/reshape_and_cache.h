@@ -3,7 +3,6 @@
 #pragma once
 
 #include "kernels/reshape_and_cache/cache_pages.h"
-#include "kernels/rows/row_tile.h"
 #include "tilewright/operator.h"
 #include "tilewright/trace.h"
 
@@ -28,25 +27,30 @@ struct CacheWrite {
 };
 using CacheWriteTensors = CacheWrite<View>;
 
-/// Keys or values: heads, and how blocks take part. Heads that lie side by side in the tokens and
-/// in the cache count as one.
+/// Keys or values: heads, and how a thread takes part.
 struct CachePart {
   int heads = 0, d = 0;
-  rows::RowTile tile;  ///< of tokens and the elements of all heads
+  int vector_elems = 8;  ///< of an access
   bool converts = false;
   friend bool operator==(const CachePart&, const CachePart&) = default;
-  std::int64_t columns() const { return std::int64_t{heads} * d; }
+  int accesses() const { return heads * d / vector_elems; }  ///< of a token
 };
 
-/// The specialisation besides the facts of the arguments: keys, values. As many rows in a tile of
-/// either.
-using CacheWriteConfig = std::array<CachePart, 2>;
+/// The specialisation besides the facts of the arguments.
+struct CacheWriteConfig {
+  std::array<CachePart, 2> parts;  ///< keys, values
+  bool wide_index = false;         ///< accesses are counted in s64
+  int threads = 128;
+  int turns = 1;  ///< accesses of a thread
+  friend bool operator==(const CacheWriteConfig&, const CacheWriteConfig&) = default;
+};
 
 struct ReshapeAndCachePlan {
   CacheWriteConfig config;
-  CacheWriteTensors tensors;  ///< caches paged(), bits where they are copied, heads as the parts'
+  CacheWriteTensors tensors;  ///< caches paged(), bits where they are copied
   CacheWrite<TensorArg> args;
-  LaunchConfig launch;  ///< grid.z: keys, values
+  LaunchConfig launch;
+  std::int32_t key_blocks = 0;  ///< the first blocks, the others take the values
 
   std::string key() const;
   Traced trace(ptx::Target target) const;

@@ -302,7 +302,7 @@ TEST_F(ReshapeAndCache, TakesCachesWhosePagesTakeTurns) {
                                    .key_cache = make_view(4096, bf16, shape, stride),
                                    .value_cache = make_view(4096 + values, bf16, shape, stride)});
   };
-  EXPECT_EQ(plan(2048).config[1].tile.vector_elems, 8);
+  EXPECT_EQ(plan(2048).config.parts[1].vector_elems, 8);
   EXPECT_THROW(plan(2 * 1024 - 128), Error);
 }
 

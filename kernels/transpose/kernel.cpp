@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device side of transpose.
 #include "kernels/rows/grid_division.h"
-#include "kernels/transpose/matrix_tile.h"
 #include "kernels/transpose/shared_tile.h"
 #include "kernels/transpose/transpose.h"
 #include "tilewright/control.h"
@@ -67,8 +66,6 @@ Traced TransposePlan::trace(ptx::Target target) const {
     const TransposeCorner corner = corner_of(config, order, tiles);
     if (config.method == TransposeMethod::direct) {
       DirectTranspose{config}(from, to, corner);
-    } else if (config.method == TransposeMethod::matrices) {
-      MatrixTile(config, from, to, corner).transpose();
     } else {
       SharedTile(config, from, to, corner).transpose();
     }

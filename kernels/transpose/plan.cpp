@@ -38,11 +38,10 @@ View as_batch(const View& view, std::string_view which, const rows::Caller& call
 }  // namespace
 
 int TransposeConfig::tile_m() const {
-  return method == TransposeMethod::direct ? threads / across * access : down * access_elems();
+  return method == TransposeMethod::shared ? down * access_elems() : threads / across * access;
 }
 int TransposeConfig::tile_n() const {
   if (method == TransposeMethod::direct) return across * access;
-  if (method == TransposeMethod::matrices) return across * access_elems();
   return across * word_elems() - (whole_words ? 0 : word_elems() - 1);
 }
 
@@ -52,8 +51,6 @@ int TransposeConfig::smem_rows() const {
   return (tile_m() + rows_before() + together - 1) / together * together;
 }
 int TransposeConfig::smem_bytes() const {
-  if (method == TransposeMethod::direct) return 0;
-  if (method == TransposeMethod::matrices) return tile_m() * tile_n() * elem_bytes;
   return smem_rows() / access_elems() * (access_elems() * row_words() + 1) * word_bytes();
 }
 
@@ -63,9 +60,8 @@ std::string to_string(const TransposeConfig& c) {
     return "direct v=" + std::to_string(c.access) + " t=" + std::to_string(c.threads) + "/" +
            std::to_string(c.across) + group;
   }
-  const bool matrices = c.method == TransposeMethod::matrices;
-  return (matrices ? "matrices t=" : "shared t=") + std::to_string(c.threads) + "/" +
-         std::to_string(c.across) + "/" + std::to_string(c.down) + (c.whole_words ? " words" : "") +
+  return "shared t=" + std::to_string(c.threads) + "/" + std::to_string(c.across) + "/" +
+         std::to_string(c.down) + (c.whole_words ? " words" : "") +
          (c.whole_accesses ? " accesses" : "") + group;
 }
 
@@ -104,7 +100,8 @@ TransposePlan plan_transpose(const DeviceProperties& device, const View& src, co
   }
   plan.launch.grid.x = static_cast<int>(tiles);
   plan.launch.block.x = config.threads;
-  plan.launch.dynamic_smem_bytes = config.smem_bytes();
+  if (config.method == TransposeMethod::shared)
+    plan.launch.dynamic_smem_bytes = config.smem_bytes();
   return plan;
 }
 

@@ -16,12 +16,12 @@ constexpr int kSmemPerBlockBytes = 227 * 1024;  // sm_90: CUDA Programming Guide
 
 constexpr std::array<tune::KeySpec, 4> kKeys{
     {{"bytes"}, {"access"}, {"m", tune::Match::nearest}, {"n", tune::Match::nearest}}};
-constexpr std::array kMethods{0, 1, 2};  // of TransposeMethod
+constexpr std::array kMethods{0, 1};
 constexpr std::array kThreads{64, 128, 256, 512};
 constexpr std::array kAcross{4, 8, 16, 32, 64};
-constexpr std::array kDown{0, 8, 16, 32};
+constexpr std::array kDown{0, 16, 32};
 constexpr std::array kGroup{0, 1, 8};
-constexpr std::array<tune::Knob, 5> kKnobs{{{"method", kMethods},
+constexpr std::array<tune::Knob, 5> kKnobs{{{"direct", kMethods},
                                             {"threads", kThreads},
                                             {"across", kAcross},
                                             {"down", kDown},
@@ -44,7 +44,6 @@ TransposeConfig shared_config(std::int64_t elem_bytes, const tune::Config& confi
 /// as src, or as leaves each multiprocessor one.
 tune::Config standard(const DeviceProperties& device, const tune::Key& key) {
   const auto [size, access, m, n, e, f, g, h] = key;
-  if (size == 2 && access == 8) return {2, 256, 16, 16, 0};
   if (access * size >= kLeastAccessBytes && (size <= 2 || size == 8)) return {1, 256, 8, 0, 1};
   tune::Config config{0, 256, 32, 32, 1};
   for (int& down = config[3]; down > 2; down /= 2) {
@@ -64,24 +63,12 @@ bool valid_shared(const TransposeConfig& c) {
          c.smem_bytes() <= kSmemPerBlockBytes;
 }
 
-/// Columns of 8 elements are shared out among warps, rows by 32.
-bool valid_matrices(const tune::Key& key, TransposeConfig c) {
-  c.method = TransposeMethod::matrices;
-  if (key[0] != 2 || key[1] != c.access_elems()) return false;
-  if (!is_power(c.across) || c.across < 8 || !is_power(c.down) || c.down < 4) return false;
-  if (c.threads % c.across != 0 || c.across % (c.threads / 32) != 0) return false;
-  const int at_once = c.threads / c.across;
-  return c.tile_m() % at_once == 0 && c.tile_m() / at_once <= kMaxReads / 2 &&
-         c.smem_bytes() <= kSmemPerBlockBytes;
-}
-
 bool valid(const DeviceProperties&, const tune::Key& key, const tune::Config& config) {
-  const auto [method, threads, across, down, group, f, g, h] = config;
+  const auto [direct, threads, across, down, group, f, g, h] = config;
   if (threads < 32 || threads > kMaxThreads || threads % 32 != 0) return false;
   if (group != 0 && !is_power(group)) return false;
-  if (method == 0) return valid_shared(shared_config(key[0], config));
-  if (method == 2) return valid_matrices(key, shared_config(key[0], config));
-  return method == 1 && is_power(across) && threads % across == 0 && down == 0 &&
+  if (direct == 0) return valid_shared(shared_config(key[0], config));
+  return direct == 1 && is_power(across) && threads % across == 0 && down == 0 &&
          key[0] * key[1] >= kLeastAccessBytes;
 }
 
@@ -94,10 +81,11 @@ TransposeConfig choose_transpose(const DeviceProperties& device, const View& src
   const tune::Config chosen =
       tune::choose(kSpace, device, {bytes(src.type), access, src.shape[1], src.shape[2]});
   TransposeConfig config = shared_config(bytes(src.type), chosen);
-  config.method = static_cast<TransposeMethod>(chosen[0]);
-  if (config.method == TransposeMethod::direct) config.access = access;
-  if (config.method == TransposeMethod::matrices) config.whole_words = config.whole_accesses = true;
-  if (config.method != TransposeMethod::shared) return config;
+  if (chosen[0] == 1) {
+    config.method = TransposeMethod::direct;
+    config.access = access;
+    return config;
+  }
   const auto divides = [](int elems, const View& view) {
     return rows::common_vector(view.type, std::array{view}) % elems == 0;
   };

@@ -12,9 +12,8 @@
 namespace tilewright {
 
 enum class TransposeMethod : std::uint8_t {
-  shared,   ///< tiles go through shared memory: words of src, accesses of 16 bytes to dst
-  direct,   ///< a thread turns a square of elements in its registers, a row of it an access
-  matrices  ///< 16-bit elements in aligned rows, through shared memory, turned by ldmatrix
+  shared,  ///< tiles go through shared memory: words of src, accesses of 16 bytes to dst
+  direct   ///< a thread turns a square of elements in its registers, a row of it an access
 };
 
 /// The specialisation besides the facts of the arguments.
@@ -25,10 +24,10 @@ struct TransposeConfig {
   int elem_bytes = 2;
   int access = 1;  ///< direct: elements, the side of a thread's square
   int threads = 256;
-  int across = 32;  ///< threads side by side along src's rows; shared: a word each
-  int down = 32;    ///< shared, matrices: threads side by side along dst's rows, an access each
-  int group = 1;    ///< tiles below one another that precede the next ones; 0: all of them
-  bool whole_words = false;     ///< shared: words divide all offsets of src, and its rows
+  int across = 32;           ///< threads side by side along src's rows; shared: a word each
+  int down = 32;             ///< shared: threads side by side along dst's rows
+  int group = 1;             ///< tiles below one another that precede the next ones; 0: all of them
+  bool whole_words = false;  ///< shared: words divide all offsets of src, and its rows
   bool whole_accesses = false;  ///< shared: accesses divide all offsets of dst, and its rows
   friend bool operator==(const TransposeConfig&, const TransposeConfig&) = default;
 
