@@ -163,7 +163,7 @@ bool reads_shifted_words(const GatedPlan& plan, const View& y, int elems) {
   const bool plain = !plan.quant && !t.has_experts() && !t.bias && !t.row_weight &&
                      plan.options.layout != GateLayout::interleaved;
   return plain && is_row_major(t.x) && elems * bytes(y.type) <= kNarrowBytes &&
-         y.shape[1] >= 2 * rows::kShiftedBytes && size(y) >= kManyElems;
+         y.shape[1] >= std::int64_t{2} * rows::kShiftedBytes && size(y) >= kManyElems;
 }
 
 /// Of codes: of whole groups; where addresses are not aligned an access splits up. Two loads' worth

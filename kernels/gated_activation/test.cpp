@@ -48,18 +48,18 @@ TEST_F(GatedActivation, IsRightInEveryConfiguration) {
 
 /// By shifted words, but for the first and the last elements of each row.
 TEST_F(GatedActivation, TakesManyElementsOfRowsThatBeginAnywhere) {
-  constexpr std::int64_t kRows = 40;
-  for (std::int64_t d : {6607, 6610}) {
+  constexpr std::int64_t kRows = 40, kOdd = 6607;
+  for (std::int64_t d : {kOdd, kOdd + 3}) {
     for (Type type : {bf16, f16}) {
       const Array x = random("x", type, {kRows, 2 * d}, 2);
       run(silu_and_mul_operator(), {x});
       run(silu_and_mul_operator(), {x}, {{"layout", "swapped"}}, {.offset_elems = 1});
     }
   }
-  const Array wide = random("x", f32, {kRows, 2 * 6607}, 2);
+  const Array wide = random("x", f32, {kRows, 2 * kOdd}, 2);
   run(gelu_tanh_and_mul_operator(), {wide}, {{"clamp_gate", "after"}, {"limit", "1"}});
   for (std::int64_t offset = 0; offset < 8; ++offset)
-    run(relu2_operator(), {random("x", bf16, {kRows, 6607})}, {}, {.offset_elems = offset});
+    run(relu2_operator(), {random("x", bf16, {kRows, kOdd})}, {}, {.offset_elems = offset});
 }
 
 TEST_F(GatedActivation, ReadsShiftedWordsOfMemoryThatNothingWrites) {

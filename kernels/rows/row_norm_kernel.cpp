@@ -136,9 +136,10 @@ class RowNormKernel {
   /// Ahead of the reduction, under whose latency the stores run: 0.1 us less for one row of 7168
   /// bf16 on an H200.
   void store_sums(const Value& row, const rows::Row& z) const {
-    for (std::size_t j = 0; j < z.size(); ++j)
+    for (std::size_t j = 0; j < z.size(); ++j) {
       own_.store_access(*t_.residual_out, row, static_cast<int>(j),
                         z[j].to(t_.residual_out->type()));
+    }
   }
 
   void store_number(const Value& row, int j, const Fragment& y) const {

@@ -76,13 +76,12 @@ bool valid(const DeviceProperties&, const tune::Key& key, const tune::Config& co
 }
 
 bool valid_narrowed(const DeviceProperties&, const tune::Key& key, const tune::Config& config) {
-  constexpr int kMostBytes = 64;  // of a thread that has several accesses
+  constexpr std::int64_t kMostBits = 512;  // of a thread that has several accesses
   const auto [threads, elems, c, d, e, f, g, h] = config;
   if (!valid_threads(threads) || elems < 1) return false;
   if (elems <= key[1]) return key[1] % elems == 0;
   const std::int64_t accesses = elems / key[1];
-  return elems % key[1] == 0 && elems * key[0] <= kMostBytes * 8 &&
-         (accesses - 1) * key[1] < key[2];
+  return elems % key[1] == 0 && elems * key[0] <= kMostBits && (accesses - 1) * key[1] < key[2];
 }
 
 }  // namespace

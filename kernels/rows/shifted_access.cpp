@@ -44,9 +44,10 @@ Fragment load_shifted(Type type, const Value& address, const Value& active) {
   const Fragment low = load_if(active, words_at(word), kWords);
   const Fragment high = load_if(active && offset != 0, words_at(word + kShiftedBytes), kWords);
   std::vector<Value> words;
-  for (const Fragment& each : {low, high})
+  for (const Fragment& each : {low, high}) {
     for (int i = 0; i < kWords; ++i)
       words.push_back(each[i].get().bitcast(u32));
+  }
   words = moved(moved(words, 2, (offset & 8) != 0), 1, (offset & 4) != 0);
   const Value bits = (offset & 3) << 3;
   Fragment shifted(b32, kWords);
