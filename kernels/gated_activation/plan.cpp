@@ -158,12 +158,15 @@ int vector_elems(const GatedTensors& t, GateLayout layout) {
 /// of x nothing lies between rows that another thread may write.
 bool reads_shifted_words(const GatedPlan& plan, const View& y, int elems) {
   constexpr std::int64_t kManyElems = std::int64_t{1} << 18;
+  constexpr std::int64_t kMostColumns = std::int64_t{1} << 30;  // counted in s32
   constexpr int kNarrowBytes = 4;
   const GatedTensors& t = plan.tensors;
   const bool plain = !plan.quant && !t.has_experts() && !t.bias && !t.row_weight &&
                      plan.options.layout != GateLayout::interleaved;
+  const std::int64_t columns = y.shape[1];
   return plain && is_row_major(t.x) && elems * bytes(y.type) <= kNarrowBytes &&
-         y.shape[1] >= std::int64_t{2} * rows::kShiftedBytes && size(y) >= kManyElems;
+         columns >= std::int64_t{2} * rows::kShiftedBytes && columns <= kMostColumns &&
+         size(y) >= kManyElems;
 }
 
 /// Of codes: of whole groups; where addresses are not aligned an access splits up. Two loads' worth

@@ -66,7 +66,7 @@ TEST_F(GatedActivation, ReadsShiftedWordsOfMemoryThatNothingWrites) {
   const auto shifted = [&](std::int64_t t, std::int64_t d, std::int64_t row) {
     const std::array<std::int64_t, 2> x_shape{t, 2 * d}, x_stride{row, 1}, y_shape{t, d};
     const GatedTensors tensors{.x = make_view(1 << 20, bf16, x_shape, x_stride),
-                               .y = make_view(1 << 28, bf16, y_shape)};
+                               .y = make_view(std::int64_t{1} << 40, bf16, y_shape)};
     return plan_gated_activation(device.properties(), tensors).config.shifted;
   };
   EXPECT_TRUE(shifted(64, 4097, 8194));
@@ -74,6 +74,9 @@ TEST_F(GatedActivation, ReadsShiftedWordsOfMemoryThatNothingWrites) {
   EXPECT_FALSE(shifted(64, 4100, 8200)) << "accesses of 8 bytes are wide enough";
   EXPECT_FALSE(shifted(64, 4097, 8197)) << "elements between rows may be another tensor's";
   EXPECT_FALSE(shifted(63, 4097, 8194)) << "few elements take more threads";
+  constexpr std::int64_t kLong = (std::int64_t{1} << 30) + 1;
+  EXPECT_TRUE(shifted(1, kLong - 2, 2 * kLong - 4));
+  EXPECT_FALSE(shifted(1, kLong, 2 * kLong)) << "columns are counted in 32 bits";
 }
 
 TEST_F(GatedActivation, TakesNarrowAccessesOfFewElements) {
