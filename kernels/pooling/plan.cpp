@@ -114,7 +114,8 @@ struct Checks {
 
   /// Whether means are kept in f32 apart from out.
   bool needs_means() const {
-    return options.mode == PoolingMode::mean && options.normalize && t.out.type != f32;
+    const bool means = options.mode == PoolingMode::mean && options.normalize;
+    return means && t.out.type != f32 && t.out.shape[0] > 0;
   }
 
   void memory() const {

@@ -319,6 +319,10 @@ TEST_F(Pooling, GivesZerosForLengthsBelowOne) {
 TEST_F(Pooling, LaunchesNothingForNoSequences) {
   run(op, {random("hidden", bf16, {9, 96}), bounds({0})}, {{"normalize", "true"}});
   run(op, {random("hidden", bf16, {9, 96}), lengths({})}, {{"normalize", "true"}});
+  for (const char* out : {"f32", "as_hidden"}) {
+    run(op, {random("hidden", bf16, {3, 8}), bounds({0})},
+        {{"normalize", "true"}, {"out_type", out}});
+  }
 }
 
 TEST_F(Pooling, RefusesWhatItCannotPool) {
