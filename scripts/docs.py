@@ -114,12 +114,14 @@ def gains(match):
     if match["by_rows"]:
         groups = dict(sorted(groups.items(), key=lambda group: (isinstance(group[0], str), group[0])))
     aims = bool(match["by_rows"])
+    for row in rows if aims else []:
+        row["at_the_aim"] = row["peer_us"] / aimed_us(row)
     lines = [f"| {'rows' if match['by_rows'] else 'operator'} | points | geometric mean | of a copy's | "
              f"{'at the aims | ' if aims else ''}below 0.99 | least | at |", "|---" * (8 if aims else 7) + "|"]
     for group, rows_of in [*groups.items(), ("all", rows)]:
         least = min(rows_of, key=lambda row: row["gain"])
         attainable = geometric_mean(rows_of, "attainable") if all("attainable" in row for row in rows_of) else None
-        aimed = geometric_mean([{"aim": row["peer_us"] / aimed_us(row)} for row in rows_of], "aim") if aims else 0
+        aimed = geometric_mean(rows_of, "at_the_aim") if aims else None
         lines.append(f"| {group} | {len(rows_of)} | {geometric_mean(rows_of, 'gain'):.3f} | "
                      f"{f'{attainable:.3f}' if attainable else '—'} | {f'{aimed:.3f} | ' if aims else ''}"
                      f"{sum(row['gain'] < 0.99 for row in rows_of)} | "

@@ -84,12 +84,13 @@ struct GatedPlan {
   TensorArg x_arg;
   std::optional<TensorArg> bias_arg, weight_arg, y_arg, tokens_arg, alpha_arg, limit_arg;
   std::optional<QuantOutputPlan> quant;
-  std::int64_t t = 0, d = 0;      ///< of y and q, those of each expert
-  std::int64_t tile_columns = 0;  ///< d, or what covers it wherever it begins
+  std::int64_t t = 0, d = 0;  ///< of y and q, those of each expert
   std::int64_t experts = 1;
   LaunchConfig launch;
   std::int64_t tile_blocks = 0;  ///< the blocks beyond them pad the scales
 
+  /// Columns of the tiles: d, or what covers it wherever a row begins.
+  std::int64_t tile_columns() const;
   /// Numbers that are options; those of experts are tensors.
   bool takes_alpha() const { return config.has_alpha() && !alpha_arg; }
   bool takes_limit() const { return config.has_limit() && !limit_arg; }

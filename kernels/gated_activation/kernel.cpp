@@ -129,9 +129,21 @@ class GatedKernel {
   int gate_half() const { return config_.layout == GateLayout::swapped ? 1 : 0; }
   Value row_count() const { return to_value(p_.x.shape()[0].value()); }
 
+  /// Gate and up, in this order, or the gate alone. Not of the interleaved layout.
+  std::vector<int> halves() const {
+    if (config_.layout == GateLayout::none) return {0};
+    return {gate_half(), 1 - gate_half()};
+  }
+  Element x_element(const Value& row, int half, const Value& column) const {
+    return config_.layout == GateLayout::none ? p_.x(row, column) : p_.x(row, half, column);
+  }
+  Element bias_element(int half, const Value& column) const {
+    return config_.layout == GateLayout::none ? (*p_.bias)(column) : (*p_.bias)(half, column);
+  }
+
   std::vector<rows::RowShare> shares_of_tile() const {
     std::vector<rows::RowShare> all =
-        rows::row_shares(config_.tile, p_.x.shape()[0].value(), plan_.tile_columns);
+        rows::row_shares(config_.tile, p_.x.shape()[0].value(), plan_.tile_columns());
     if (!p_.count) return all;
     const Value counted = is_counted(all.front().row);
     std::vector<rows::RowShare> shares;
@@ -146,13 +158,6 @@ class GatedKernel {
   // ---- Rows that begin anywhere: whole accesses by words, the first and the last by elements ----
 
   std::int64_t elem_bytes() const { return bytes(plan_.x_arg.type); }
-  std::vector<int> halves() const {
-    if (config_.layout == GateLayout::none) return {0};
-    return {gate_half(), 1 - gate_half()};
-  }
-  Element x_element(const Value& row, int half, const Value& column) const {
-    return config_.layout == GateLayout::none ? p_.x(row, column) : p_.x(row, half, column);
-  }
   Value x_address(const Value& row, int half) const {
     return x_element(row, half, constant(s32, 0)).address();
   }
@@ -302,22 +307,14 @@ class GatedKernel {
     auto load_bias = [&](const Element& first, int count) {
       inputs.bias.push_back(load_if(at.inside, first, count));
     };
-    switch (config_.layout) {
-      case GateLayout::halves:
-      case GateLayout::swapped:
-        for (int half : {gate_half(), 1 - gate_half()})
-          load_x(p_.x(at.row, half, at.column), elems());
-        for (int half : {gate_half(), 1 - gate_half()})
-          if (p_.bias) load_bias((*p_.bias)(half, at.column), elems());
-        break;
-      case GateLayout::interleaved:
-        load_x(p_.x(at.row, at.column * 2), 2 * elems());
-        if (p_.bias) load_bias((*p_.bias)(at.column * 2), 2 * elems());
-        break;
-      case GateLayout::none:
-        load_x(p_.x(at.row, at.column), elems());
-        if (p_.bias) load_bias((*p_.bias)(at.column), elems());
-        break;
+    if (config_.layout == GateLayout::interleaved) {
+      load_x(p_.x(at.row, at.column * 2), 2 * elems());
+      if (p_.bias) load_bias((*p_.bias)(at.column * 2), 2 * elems());
+    } else {
+      for (const int half : halves())
+        load_x(x_element(at.row, half, at.column), elems());
+      for (const int half : halves())
+        if (p_.bias) load_bias(bias_element(half, at.column), elems());
     }
     if (p_.row_weight)
       inputs.weight.emplace(load_if(at.inside, (*p_.row_weight)(at.row), 1)[0].get());

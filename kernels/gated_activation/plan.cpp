@@ -208,13 +208,13 @@ void choose_row_of_codes(GatedPlan& plan, const DeviceProperties& device, const 
 void choose_tiles(GatedPlan& plan, const DeviceProperties& device, const View& rows, int elems,
                   const rows::Caller& caller) {
   rows::RowTile& tile = plan.config.tile;
-  const View matrix = make_view(0, rows.type, std::array{rows.shape[0], plan.tile_columns});
+  const View matrix = make_view(0, rows.type, std::array{rows.shape[0], plan.tile_columns()});
   tile =
       choose_tile(plan.options.activation, device, matrix, elems,
                   plan.quant || plan.config.shifted ? AccessWidth::exactly : AccessWidth::at_most);
   const bool pads = plan.quant && plan.quant->config.coding.layout != ScaleLayout::row;
   if (pads) tile.grid = rows::TileGrid::numbered;
-  plan.launch = rows::row_tile_launch(tile, plan.t, plan.tile_columns, caller);
+  plan.launch = rows::row_tile_launch(tile, plan.t, plan.tile_columns(), caller);
   if (!pads) return;
   plan.tile_blocks = plan.launch.grid.x;
   plan.launch.grid.x =
@@ -260,8 +260,7 @@ GatedPlan plan_gated_activation(const DeviceProperties& device, const GatedTenso
   const View rows = rows::as_matrix(all_rows);
   int elems = plan.quant ? code_vector_elems(*plan.quant, rows) : vector_elems(t, options.layout);
   plan.config.shifted = reads_shifted_words(plan, rows, elems);
-  if (plan.config.shifted) elems = rows::kShiftedBytes / bytes(rows.type);
-  plan.tile_columns = plan.config.shifted ? rows::shifted_columns(plan.d, elems) : plan.d;
+  if (plan.config.shifted) elems = rows::shifted_elems(rows.type);
   if (in_two_halves(options.layout)) {
     t.x = in_halves(t.x, plan.d);
     if (t.bias) t.bias = in_halves(*t.bias, plan.d);
@@ -280,6 +279,10 @@ GatedPlan plan_gated_activation(const DeviceProperties& device, const GatedTenso
   plan.launch.block.x = plan.config.threads();
   plan.launch = rows::launch_of_batch(plan.launch, plan.experts, caller);
   return plan;
+}
+
+std::int64_t GatedPlan::tile_columns() const {
+  return config.shifted ? rows::shifted_columns(d, x_arg.type) : d;
 }
 
 std::string GatedPlan::key() const {

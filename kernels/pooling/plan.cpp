@@ -150,13 +150,11 @@ const char* key_text(SequenceBounds kind) {
 
 int few_rows(std::int64_t rows) {
   if (rows > MeanConfig::kRowsInFlight) return 0;
-  return static_cast<int>(rows::power_of_two_from(std::max<std::int64_t>(rows, 1)));
+  return static_cast<int>(rows::power_of_two_from(rows));
 }
 /// Of an access where little is read: what is stored has 16 bytes at most, since threads that each
 /// store two halves of a sector take longer than one row does.
-int elems_of_access(const View& source, int common, const View& out) {
-  return source.type == out.type ? common : std::min(common, 16 / bytes(out.type));
-}
+int elems_of_access(int common, const View& out) { return std::min(common, 16 / bytes(out.type)); }
 
 PoolMeanPlan plan_mean(const DeviceProperties& device, const PoolingTensors& t, const View& out,
                        const rows::Caller& caller) {
@@ -168,7 +166,7 @@ PoolMeanPlan plan_mean(const DeviceProperties& device, const PoolingTensors& t, 
   MeanConfig& config = plan.config;
   config.few = few_rows(t.hidden.shape[0]);
   config.vector_elems = rows::common_vector(t.hidden.type, std::array{plan.hidden});
-  if (config.few > 0) config.vector_elems = elems_of_access(t.hidden, config.vector_elems, out);
+  if (config.few > 0) config.vector_elems = elems_of_access(config.vector_elems, out);
   config.columns = out.shape[1];
   config.bounds = kind_of(t);
   config.strips = static_cast<int>(rows::ceil_div(out.shape[1], config.strip_columns()));
@@ -198,8 +196,8 @@ PoolRowsPlan plan_rows(const DeviceProperties& device, const PoolingTensors& t, 
   plan.kind = kind_of(t);
   plan.out = t.out;
   const std::int64_t columns = t.out.shape[1];
-  const int elems = elems_of_access(
-      source, rows::common_vector(source.type, std::array{plan.source, t.out}), t.out);
+  const int elems =
+      elems_of_access(rows::common_vector(source.type, std::array{plan.source, t.out}), t.out);
   const int threads = tune::choose(kRowSpace, device, {elems, columns, t.out.shape[0]})[0];
   plan.shape = rows::make_row_shape(columns, elems, threads, kMaxHeld / elems);
   plan.source_arg = tensor_arg(plan.source, {.extents = 0b01, .strides = 0b01});

@@ -167,18 +167,14 @@ class RowNormKernel {
 
   /// All loads are in flight before the first sum.
   Held load_sums(const Value& row, const Value& active, const Operands& operands) const {
-    Addends all = load_addends(threads_, row, active);
-    if (config_.row.parts == 1) {
-      if (config_.weights == WeightLoads::early)
-        load_before(all.x, {all.residual, all.extra}, operands);
-      const rows::Row z = sums(all);
-      return {z, z};
-    }
-    const Addends part = load_addends(own_, row, active);
+    const bool shared = config_.row.parts > 1;
+    const Addends all = load_addends(threads_, row, active);
+    const Addends part = shared ? load_addends(own_, row, active) : Addends{};
     if (config_.weights == WeightLoads::early) {
       load_before(all.x, {part.x, all.residual, all.extra, part.residual, part.extra}, operands);
     }
-    return {sums(all), sums(part)};
+    const rows::Row z = sums(all);
+    return {z, shared ? sums(part) : z};
   }
 
   /// What z is the sum of; empty where there is none.

@@ -24,7 +24,6 @@ constexpr std::array kTurns{1, 4};
 constexpr std::array kNoOrYes{0, 1};
 constexpr std::array kWeightLoads{0, 1, 2};  // of WeightLoads
 constexpr std::array kResident{0, 4};
-constexpr std::array kWhole{1};
 constexpr std::array kParts{1, 2, 4, 7, 8};
 
 constexpr std::array<tune::KeySpec, 3> kRowKeys{{{"bits"}, {"h"}, {"access"}}};
@@ -36,13 +35,7 @@ constexpr std::array<tune::Knob, 6> kBlocksKnobs{{{"threads", kThreads},
                                                   {"turns", kTurns},
                                                   {"late", kWeightLoads},
                                                   {"resident", kResident},
-                                                  {"parts", kWhole}}};
-constexpr std::array<tune::Knob, 6> kPartsKnobs{{{"threads", kThreads},
-                                                 {"rows", kRows},
-                                                 {"turns", kTurns},
-                                                 {"late", kWeightLoads},
-                                                 {"resident", kResident},
-                                                 {"parts", kParts}}};
+                                                  {"parts", kParts}}};
 constexpr std::array<tune::Reducible, 2> kReducible{{{"T", 67}, {"V", 1000}}};
 
 std::int64_t accesses_of(const tune::Key& key) { return ceil_div(key[1], key[2]); }
@@ -224,7 +217,7 @@ constexpr tune::Space blocks_space(std::string_view name, Standard standard) {
 }
 /// Of few rows that several blocks may share: what the blocks read, none of them writes.
 constexpr tune::Space parts_space(std::string_view name, Standard standard) {
-  return {name, kBlocksKeys, kPartsKnobs, standard, valid_parts, kReducible};
+  return {name, kBlocksKeys, kBlocksKnobs, standard, valid_parts, kReducible};
 }
 
 /// The spaces of an operator.

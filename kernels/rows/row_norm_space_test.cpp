@@ -58,9 +58,7 @@ TEST(RowNormSpace, ManyRowsOfCodesLeaveFewLanesIdle) {
 }
 
 TEST(RowNormSpace, ManyRowsOfNarrowAccessesHaveSixteenBytesAThread) {
-  DeviceProperties device;
-  device.name = "unknown to any record";
-  device.sm_count = 132;
+  const DeviceProperties device = large_device();
   const auto threads_of = [&](std::int64_t h, std::int64_t access, std::int64_t rows) {
     const rows::RowKey key{.bits = 16, .h = h, .access = access, .operands = 2};
     return rows::choose_row_blocks("rms_norm", rows::RowOutput::numbers, rows::RowSharing::allowed,

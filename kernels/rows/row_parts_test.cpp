@@ -229,11 +229,9 @@ TEST_F(RowParts, AreNotTakenWhereTheSumIsInPlace) {
   const std::array<std::int64_t, 2> shape{2, 7168};
   const auto at = [&](std::uint64_t address) { return make_view(address << 20, bf16, shape); };
   const auto blocks = [&](const View& residual_out) {
-    DeviceProperties large = device.properties();
-    large.sm_count = 132;
     const RowNormTensors tensors{
         .x = at(1), .y = at(2), .residual = at(3), .residual_out = residual_out};
-    return plan_row_norm("fused_add_rms_norm", Statistics::mean_square, large, tensors, {},
+    return plan_row_norm("fused_add_rms_norm", Statistics::mean_square, large_device(), tensors, {},
                          SourceLoc::here())
         .launch.grid.y;
   };
@@ -244,8 +242,7 @@ TEST_F(RowParts, AreNotTakenWhereTheSumIsInPlace) {
 /// By the rule of a large device: four blocks for one row, one for each of many.
 TEST_F(RowParts, GiveARowTheSameBitsAmongAnyNumberOfRows) {
   constexpr std::int64_t kMany = 1000, kElems = 2560;
-  DeviceProperties large = device.properties();
-  large.sm_count = 132;
+  const DeviceProperties large = large_device();
   const Array x = random("x", f32, {kMany, kElems});
   Buffer memory(device, static_cast<std::int64_t>(x.bytes.size()));
   memory.upload(x.bytes);

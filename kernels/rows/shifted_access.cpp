@@ -14,11 +14,6 @@ constexpr int kWords = kShiftedBytes / 4;
 
 Value before(const Value& address) { return address.to(u32) & (kShiftedBytes - 1); }
 
-Element words_at(const Value& address) {
-  return Tensor(b32, MemorySpace::global, address.assume({kShiftedBytes}), Layout(Shape{kWords}),
-                kShiftedBytes)(0);
-}
-
 /// From word `distance` on where `moves`.
 std::vector<Value> moved(const std::vector<Value>& words, int distance, const Value& moves) {
   std::vector<Value> result;
@@ -29,7 +24,8 @@ std::vector<Value> moved(const std::vector<Value>& words, int distance, const Va
 
 }  // namespace
 
-std::int64_t shifted_columns(std::int64_t columns, int elems) {
+std::int64_t shifted_columns(std::int64_t columns, Type type) {
+  const int elems = shifted_elems(type);
   return ceil_div(columns + elems - 1, elems) * elems;
 }
 
@@ -41,8 +37,9 @@ Value ReadMemory::holds_words(const Value& address) const {
 Fragment load_shifted(Type type, const Value& address, const Value& active) {
   const Value offset = before(address);
   const Value word = address - offset.to(u64);
-  const Fragment low = load_if(active, words_at(word), kWords);
-  const Fragment high = load_if(active && offset != 0, words_at(word + kShiftedBytes), kWords);
+  const Fragment low = load_if(active, aligned_access(b32, word), kWords);
+  const Fragment high =
+      load_if(active && offset != 0, aligned_access(b32, word + kShiftedBytes), kWords);
   std::vector<Value> words;
   for (const Fragment& each : {low, high}) {
     for (int i = 0; i < kWords; ++i)
@@ -63,9 +60,8 @@ Value elems_before(Type type, const Value& address) {
 }
 
 Element aligned_access(Type type, const Value& address) {
-  const int elems = kShiftedBytes / bytes(type);
-  return Tensor(type, MemorySpace::global, address.assume({kShiftedBytes}), Layout(Shape{elems}),
-                kShiftedBytes)(0);
+  return Tensor(type, MemorySpace::global, address.assume({kShiftedBytes}),
+                Layout(Shape{shifted_elems(type)}), kShiftedBytes)(0);
 }
 
 }  // namespace tilewright::rows

@@ -12,9 +12,10 @@ namespace tilewright::rows {
 
 constexpr int kShiftedBytes = 16;
 
-/// Columns of whole accesses of `elems` elements that cover a row of `columns` wherever it begins
-/// in its first access.
-std::int64_t shifted_columns(std::int64_t columns, int elems);
+inline int shifted_elems(Type type) { return kShiftedBytes / bytes(type); }  ///< of an access
+
+/// Columns of whole accesses that cover a row of `columns` wherever it begins in its first access.
+std::int64_t shifted_columns(std::int64_t columns, Type type);
 
 /// Memory that is read, and that nothing writes: from `first`, before `end`.
 struct ReadMemory {
